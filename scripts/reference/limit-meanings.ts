@@ -8,7 +8,8 @@ export const LIMIT_MEANINGS: Readonly<Record<keyof typeof LIMITS, string>> = {
   bodyBytes: 'size of a request body',
   largeBodyBytes: 'size of a request body with a proposal, receipts, captures or a run',
   bodySeconds: 'time to receive a request body',
-  bodyValues: 'values in a request body: objects, arrays, and what they hold',
+  bodyValues: 'values in a request body above 256 kB: objects, arrays, and what they hold',
+  recordedBodyValues: 'the same in a body with captures or a run',
   bodyNames:
     'different names of members in a request body above 256 kB; bodies of captures and runs have no such limit',
   jsonDepth: 'nesting depth of JSON',

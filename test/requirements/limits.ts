@@ -36,6 +36,7 @@ export const limits = {
     'What calls add to the state of a session is bounded, and takes time in proportion: each value takes steps of judging, and a session keeps 16,384 keys',
   'limit.fair.under-a-lock': 'A costly decision that is made under a lock leaves the thread to others after each of its pieces',
   'limit.fair.roles-counted-first': 'Roles and handoffs of a workflow are counted before one of them is looked at',
+  'limit.fair.values': 'A body that is parsed in one piece beside requests has at most 200,000 values; captures and runs, which are read in a thread, 500,000',
   'limit.fair.names': 'The members of a large body have at most 20,000 different names: parsing more of them takes long in one piece',
   'limit.fair.suggestions':
     'A definition with hundreds of long names that nothing declares is refused at once: of a name, few places are compared with another',

@@ -127,7 +127,7 @@ proves('limit.memory.bytes', 'offered tools are remembered without their schemas
 })
 
 proves('limit.memory.bodies', async () => {
-  const tooMany = `{"captures":[${'{},'.repeat(LIMITS.bodyValues)}{}]}`
+  const tooMany = `{"captures":[${'{},'.repeat(LIMITS.recordedBodyValues)}{}]}`
   const origin = await runtime.instances[0].listen()
   const send = async (rawBody: string) => {
     const response = await fetch(routeRequest('ingestCaptures', { key: runtime.key, rawBody, origin }))

@@ -105,9 +105,18 @@ export function changedBody({ route, body, finish = (one) => one }: RouteBody, g
   let share = 1
   for (let tries = 0; tries < 6; tries++) {
     const made = make(share)
-    const bytes = Buffer.byteLength(JSON.stringify(made))
+    const bytes = bytesOf(made)
     if (bytes <= most) return made
     share *= (0.95 * most) / bytes
   }
   return body
+}
+
+/** More than a text can hold counts as that. */
+function bytesOf(body: JsonValue): number {
+  try {
+    return Buffer.byteLength(JSON.stringify(body))
+  } catch {
+    return 2 ** 29
+  }
 }

@@ -53,11 +53,11 @@ export async function openServerMeter(limitMs: number): Promise<Meter & { close(
     measure: async (question) => {
       const asked = ROUTE_BODIES.find(({ name }) => name === question.family)
       if (asked === undefined) throw new Error(`there is no route ${question.family}`)
+      const changed = changedBody(asked, question.genes)
       service ??= await start(database.url)
       const { url } = service
       try {
         const { session, given } = await prepare(url, asked)
-        const changed = changedBody(asked, question.genes)
         const own = asked.route === 'createSession' ? { session_id: session } : given
         const body = isObject(changed) ? { ...changed, ...own } : changed
         service.takePieceMs()

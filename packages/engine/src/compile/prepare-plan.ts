@@ -10,7 +10,7 @@ import type { Plan, PreparedContract, PreparedPrecondition, Provision } from '..
 import { asksBySource } from '../contract/source-rule.js'
 import { askFrom } from '../contract/surprise.js'
 import { hashValue, hashValueInSteps, sha256Hex } from '../json/hash.js'
-import { checkStrictValue } from '../json/strict-json.js'
+import { checkStrictValueInSteps } from '../json/strict-json.js'
 import { canonicalJsonInSteps } from '../json/write-in-steps.js'
 import { beginContract, weightSoFar, withinCompileBudget } from '../text/compile-budget.js'
 import { runToEnd, type Steps } from '../text/steps.js'
@@ -49,7 +49,7 @@ export function preparePlan(compiled: unknown, options: PrepareOptions = {}): Pr
 
 /** The same in steps, rule by rule, for a process that serves other requests meanwhile. */
 export function* preparePlanInSteps(compiled: unknown, options: PrepareOptions = {}): Steps<Preparation> {
-  const strictProblem = checkStrictValue(compiled)
+  const strictProblem = yield* checkStrictValueInSteps(compiled)
   if (strictProblem !== null)
     return { ok: false, problems: [`the compiled session is not plain JSON: ${strictProblem}`] }
   yield

@@ -1,6 +1,6 @@
 import { type JsonValue, LIMITS } from '@countersign/protocol'
 import { plainText } from '../text/cut-text.js'
-import type { Steps } from '../text/steps.js'
+import { runToEnd, type Steps } from '../text/steps.js'
 
 /** A parsed value, or why the text was refused. */
 export type StrictJson = { ok: true; value: JsonValue } | { ok: false; problem: string }
@@ -18,7 +18,7 @@ export function parseStrictJson(text: string, limits: JsonLimits = {}): StrictJs
 export function* parseStrictJsonInSteps(text: string, limits: JsonLimits = {}): Steps<StrictJson> {
   const value = parse(text)
   yield
-  return value === undefined ? NOT_JSON : checkParsed(text, value, limits)
+  return value === undefined ? NOT_JSON : yield* checkParsedInSteps(text, value, limits)
 }
 
 interface JsonLimits {
@@ -37,20 +37,34 @@ function parse(text: string): JsonValue | undefined {
   }
 }
 
-function checkParsed(text: string, value: JsonValue, limits: JsonLimits): StrictJson {
+const checkParsed = (text: string, value: JsonValue, limits: JsonLimits): StrictJson =>
+  runToEnd(checkParsedInSteps(text, value, limits))
+
+function* checkParsedInSteps(text: string, value: JsonValue, limits: JsonLimits): Steps<StrictJson> {
   if (!text.isWellFormed()) return { ok: false, problem: LONE_SURROGATE_PROBLEM }
   // Otherwise half a surrogate can only come from an escape, so most texts need no check of each string.
   const checks = { strings: text.includes('\\u'), data: limits.anyData !== true }
-  const walk = walkValue(value, limits.maxDepth ?? LIMITS.jsonDepth, checks)
+  const walk = yield* walkValue(value, limits.maxDepth ?? LIMITS.jsonDepth, checks)
   if (walk.problem !== null) return { ok: false, problem: walk.problem }
   // JSON.parse keeps the last of two equal keys: the text then has more pairs than the value.
-  if (countPairs(text) !== walk.pairs) return { ok: false, problem: duplicateKeyProblem(text) }
+  if ((yield* countPairs(text)) !== walk.pairs) return { ok: false, problem: duplicateKeyProblem(text) }
   return { ok: true, value }
 }
 
 /** Applies the same checks to a value parsed elsewhere. Returns the problem, or null if there is none. */
-export function checkStrictValue(value: unknown, limits: { maxDepth?: number } = {}): string | null {
-  return walkValue(value, limits.maxDepth ?? LIMITS.jsonDepth, ALL_CHECKS).problem
+export const checkStrictValue = (value: unknown, limits: ValueLimits = {}): string | null =>
+  runToEnd(checkStrictValueInSteps(value, limits))
+
+/** The same for a large value, with other work in between. */
+export function* checkStrictValueInSteps(value: unknown, limits: ValueLimits = {}): Steps<string | null> {
+  const { maxDepth = LIMITS.jsonDepth, maxParts } = limits
+  return (yield* walkValue(value, maxDepth, { ...ALL_CHECKS, ...(maxParts !== undefined && { maxParts }) })).problem
+}
+
+interface ValueLimits {
+  readonly maxDepth?: number
+  /** How many values it may have, in all. */
+  readonly maxParts?: number
 }
 
 /** Whether a string in a JSON text contains the character NUL. */
@@ -72,9 +86,14 @@ interface Checks {
   readonly strings: boolean
   /** Keys, and numbers that not every parser can represent. */
   readonly data: boolean
+  readonly maxParts?: number
 }
 
 const ALL_CHECKS: Checks = { strings: true, data: true }
+
+/** As powers of two: about a millisecond each. */
+const PARTS_PER_STEP = 2 ** 14
+const CHARACTERS_PER_STEP = 2 ** 18
 
 interface Walk {
   problem: string | null
@@ -83,9 +102,12 @@ interface Walk {
 }
 
 /** Level by level, without recursion: depth is the number of levels, and no nesting can overflow the stack. */
-function walkValue(root: unknown, maxDepth: number, checks: Checks): Walk {
+function* walkValue(root: unknown, maxDepth: number, checks: Checks): Steps<Walk> {
+  const { maxParts = MAX_NODES } = checks
   let pairs = 0
   let nodes = 1
+  /** Since the last step. */
+  let looked = 0
   const fail = (problem: string): Walk => ({ problem, pairs })
   const rootProblem = scalarProblem(root, checks)
   if (rootProblem !== null) return fail(rootProblem)
@@ -99,9 +121,14 @@ function walkValue(root: unknown, maxDepth: number, checks: Checks): Walk {
       const keys = isArray ? null : Object.keys(container)
       const length = keys === null ? (container as unknown[]).length : keys.length
       nodes += length
-      if (nodes > MAX_NODES) return fail(`the value has more than ${MAX_NODES} parts`)
+      if (nodes > maxParts) return fail(`the value has more than ${maxParts} parts`)
+      looked += 1
       if (keys !== null) pairs += length
       for (let at = 0; at < length; at++) {
+        if (++looked >= PARTS_PER_STEP) {
+          looked = 0
+          yield
+        }
         const key = keys === null ? at : (keys[at] as string)
         if (typeof key === 'string') {
           if (checks.data && FORBIDDEN_KEYS.has(key)) return fail(`the key "${key}" is not allowed`)
@@ -146,9 +173,14 @@ const COLON = 0x3a
 const BACKSLASH = 0x5c
 
 /** Counts the colons outside strings. The text is known to be JSON. */
-function countPairs(text: string): number {
+function* countPairs(text: string): Steps<number> {
   let pairs = 0
+  let stepEnd = CHARACTERS_PER_STEP
   for (let at = 0; at < text.length; at++) {
+    if (at >= stepEnd) {
+      stepEnd = at + CHARACTERS_PER_STEP
+      yield
+    }
     const code = text.charCodeAt(at)
     if (code === COLON) pairs++
     else if (code === QUOTE) at = endOfString(text, at)

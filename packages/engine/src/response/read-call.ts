@@ -102,7 +102,7 @@ function argumentsOf(text: string, parsed: StrictJson): ReadArguments {
 
 function readArgumentValue(raw: unknown): ReadArguments {
   if (raw === undefined || raw === null) return { text: '', value: null, problem: 'the call has no arguments' }
-  const problem = checkStrictValue(raw)
+  const problem = checkStrictValue(raw, { maxParts: MOST_PARTS })
   if (problem !== null) return { text: '', value: null, problem: `the arguments are refused: ${problem}` }
   const value = raw as JsonValue
   const text = JSON.stringify(value)
@@ -111,6 +111,8 @@ function readArgumentValue(raw: unknown): ReadArguments {
   return isObject(value) ? { text, value, problem: null } : { text, value: null, problem: NOT_AN_OBJECT }
 }
 
+/** Each takes at least two characters, so that more do not fit anyway. */
+const MOST_PARTS = LIMITS.argumentBytesPerCall / 2
 const TOO_LONG = `the arguments are longer than ${LIMITS.argumentBytesPerCall} bytes`
 /** A tool written in C would stop reading there, while the rules judge the whole string. */
 const HAS_NUL = 'the arguments are refused: a string holds the character NUL'

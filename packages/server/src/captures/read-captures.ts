@@ -2,7 +2,7 @@ import { runToEnd } from '@countersign/engine'
 import { type CaptureItem, captureItemSchema, type JsonValue, LIMITS, ROUTES } from '@countersign/protocol'
 import { sha256 } from '../base/crypto/secrets.js'
 import { firstFaults } from '../context/first-faults.js'
-import { checked, parsedBytes, REFUSED, readJson, shaped } from '../context/json-body.js'
+import { checked, parsedBytes, READ_BESIDE, REFUSED, readJson, shaped } from '../context/json-body.js'
 import type { OfferedTool, ReadCaptures } from '../context/tasks.js'
 import { captureTexts } from '../store/captures/captures.js'
 import { offeredIn, stripCapture } from './strip-capture.js'
@@ -21,7 +21,7 @@ export function readCaptures({
   readonly tenantId: string
 }): ReadCaptures {
   const route = ROUTES.ingestCaptures
-  runToEnd(parsedBytes(body))
+  runToEnd(parsedBytes(body, READ_BESIDE))
   const { captures } = checked(route.body, runToEnd(readJson(body, route)), 'body') as { captures: JsonValue[] }
   const items = new Map<string, CaptureItem>()
   const rejected: Rejected[] = []

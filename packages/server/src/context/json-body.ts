@@ -20,17 +20,28 @@ type JsonRules = Pick<Route, 'anyData'>
 const UNMEASURED_BYTES = 256 * 1024
 const MOST_PER_BYTE = 20
 
-/** About what a body takes in memory once it is parsed. 400 where it has too many values. */
-export function* parsedBytes(body: Uint8Array, mostNames = Number.POSITIVE_INFINITY): Steps<number> {
+/** How many values a body may hold, and how many different names its members may have. */
+export interface BodyLimits {
+  readonly values: number
+  readonly names: number
+}
+
+/** What a body may hold that is parsed in one piece on the main thread: about 30 ms. */
+export const READ_HERE: BodyLimits = { values: LIMITS.bodyValues, names: LIMITS.bodyNames }
+/** What one may hold that is read in a thread. */
+export const READ_BESIDE: BodyLimits = { values: LIMITS.recordedBodyValues, names: Number.POSITIVE_INFINITY }
+
+/** About what a body takes in memory once it is parsed. 400 where it holds too much. */
+export function* parsedBytes(body: Uint8Array, most: BodyLimits): Steps<number> {
   if (body.length <= UNMEASURED_BYTES) return body.length * MOST_PER_BYTE
   const { values, names, bytes } = yield* measureJson(body)
-  if (names > mostNames)
+  if (names > most.names)
     throw new ApiError('INVALID_REQUEST', {
-      detail: `body: its members have more than ${mostNames} different names; send lists, or several requests`,
+      detail: `body: its members have more than ${most.names} different names; send lists, or several requests`,
     })
-  if (values > LIMITS.bodyValues)
+  if (values > most.values)
     throw new ApiError('INVALID_REQUEST', {
-      detail: `body: it has more than ${LIMITS.bodyValues} values; send them in several requests`,
+      detail: `body: it has more than ${most.values} values; send them in several requests`,
     })
   return bytes
 }

@@ -2,7 +2,7 @@ import { runToEnd } from '@countersign/engine'
 import { LIMITS } from '@countersign/protocol'
 import { expect, test } from 'vitest'
 import { proves } from '../../../../test/support/proves.js'
-import { parsedBytes } from './json-body.js'
+import { type BodyLimits, parsedBytes, READ_BESIDE, READ_HERE } from './json-body.js'
 import { measureJson } from './measure-json.js'
 
 const measured = (text: string) => runToEnd(measureJson(Buffer.from(text)))
@@ -23,7 +23,7 @@ proves('limit.fair.names', () => {
     const list = Array.from({ length: objects }, (_, object) =>
       Object.fromEntries(Array.from({ length: names }, (_, at) => [nameAt(object, at), at])),
     )
-    return runToEnd(parsedBytes(Buffer.from(JSON.stringify({ list })), LIMITS.bodyNames))
+    return runToEnd(parsedBytes(Buffer.from(JSON.stringify({ list })), READ_HERE))
   }
   const refused = 'the request is not valid'
   // Together with the name of the list.
@@ -31,4 +31,14 @@ proves('limit.fair.names', () => {
   expect(() => read(1, LIMITS.bodyNames)).toThrow(refused)
   expect(() => read(1_000, 30)).toThrow(refused)
   expect(read(1_000, 30, true)).toBeGreaterThan(0)
+})
+
+proves('limit.fair.values', () => {
+  const read = (values: number, most: BodyLimits) =>
+    runToEnd(parsedBytes(Buffer.from(JSON.stringify(Array.from({ length: values }, () => 1))), most))
+  // Together with the list.
+  expect(read(199_999, READ_HERE)).toBeGreaterThan(0)
+  expect(() => read(200_000, READ_HERE)).toThrow('the request is not valid')
+  expect(read(499_999, READ_BESIDE)).toBeGreaterThan(0)
+  expect(() => read(500_000, READ_BESIDE)).toThrow('the request is not valid')
 })

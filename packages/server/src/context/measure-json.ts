@@ -16,8 +16,8 @@ const BYTES_PER_BYTE = 2
 const BYTES_PER_CONTAINER = 56
 const BYTES_PER_VALUE = 64
 
-/** About five milliseconds. */
-const BYTES_PER_STEP = 256 * 1024
+/** About two milliseconds, and five where names stand close. */
+const BYTES_PER_STEP = 64 * 1024
 
 export interface JsonMeasure {
   readonly values: number

@@ -2,7 +2,7 @@ import { runToEnd, type Steps } from '@countersign/engine'
 import { type Input, LIMITS, type Route } from '@countersign/protocol'
 import { ApiError } from '../base/api-error.js'
 import type { HttpRequest } from '../context/http-request.js'
-import { checked, checkedInSteps, parsedBytes, readJson } from '../context/json-body.js'
+import { checked, checkedInSteps, parsedBytes, READ_HERE, readJson } from '../context/json-body.js'
 import { inOwedTurns, isLong } from '../context/work.js'
 import { type HeldBodies, SMALL_BODY_BYTES } from './held-bodies.js'
 import { hasBody, readBody } from './read-body.js'
@@ -60,7 +60,7 @@ async function readValue(route: Route, request: HttpRequest, sender: Sender): Pr
   const work = <Result>(steps: Steps<Result>) => (isLong(request) ? inOwedTurns(owner, steps) : runToEnd(steps))
   const bytes = await readBody(request, { maxBytes: maxBodyBytes(route), owner, bodies })
   if (bytes.length > SMALL_BODY_BYTES) {
-    const held = read ? bytes.length * BYTES_PER_BYTE : await work(parsedBytes(bytes, LIMITS.bodyNames))
+    const held = read ? bytes.length * BYTES_PER_BYTE : await work(parsedBytes(bytes, READ_HERE))
     await bodies.beforeParsing(request.incoming, owner, held)
   }
   if (read) return read(bytes)

@@ -1,6 +1,6 @@
 import { hashPlan, runToEnd, saltedHash } from '@countersign/engine'
 import { type Input, type JsonValue, ROUTES, type Routes } from '@countersign/protocol'
-import { checked, parsedBytes, readJson } from '../context/json-body.js'
+import { checked, parsedBytes, READ_BESIDE, readJson } from '../context/json-body.js'
 import type { ReadRun } from '../context/tasks.js'
 
 type Body = Input<Routes['createRun']>['body']
@@ -8,7 +8,7 @@ type Body = Input<Routes['createRun']>['body']
 /** What a body that starts a run says. A large one is read in a thread: fixtures and plan come out as text. */
 export function readRun({ body: bytes, tenantId }: { readonly body: Uint8Array; readonly tenantId: string }): ReadRun {
   const route = ROUTES.createRun
-  runToEnd(parsedBytes(bytes))
+  runToEnd(parsedBytes(bytes, READ_BESIDE))
   const body = checked(route.body, runToEnd(readJson(bytes)), 'body') as Body
   const { against, plan, unmatched_policy: unmatchedPolicy } = body
   const compiledHash = 'compiled_hash' in plan ? plan.compiled_hash : hashPlan(plan.compiled_session)

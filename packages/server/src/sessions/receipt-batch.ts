@@ -1,4 +1,4 @@
-import { type Steps, saltedHash } from '@countersign/engine'
+import { type Steps, saltedHashInSteps } from '@countersign/engine'
 import { type JsonValue, LIMITS, type Receipt } from '@countersign/protocol'
 import { ApiError } from '../base/api-error.js'
 import { sessionProblem } from '../change/session-view.js'
@@ -78,7 +78,7 @@ function* distinct(session: SessionRow, receipts: readonly Receipt[]): Steps<[bo
   const byCall = new Map<string, [string, Receipt]>()
   for (const receipt of receipts) {
     yield
-    const bodyHash = saltedHash(session.fixed.hashSalt, receipt as unknown as JsonValue)
+    const bodyHash = yield* saltedHashInSteps(session.fixed.hashSalt, receipt as unknown as JsonValue)
     const other = byCall.get(receipt.pending_call_id)
     if (other !== undefined && other[0] !== bodyHash) throw conflict(session, receipt.pending_call_id)
     byCall.set(receipt.pending_call_id, [bodyHash, receipt])
