@@ -104,8 +104,8 @@ export const serverSabotages: Bugs = {
   'packages/server/src/workflows/kill.ts': [
     {
       breaks: 'workflow.kill',
-      from: "session.head.state.status !== 'KILLED'",
-      to: "session.head.state.status === 'ACTIVE'",
+      from: "if (head.state.status === 'KILLED') continue",
+      to: "if (head.state.status !== 'ACTIVE') continue",
     },
   ],
   'packages/server/src/workflows/held-resources.ts': [
