@@ -28,7 +28,7 @@ export const ruleSabotages: Bugs = {
   'packages/engine/src/state/apply-proposal.ts': [
     {
       breaks: 'contract.consumes',
-      from: 'if (consumes !== undefined) next.openings = changeOpenings(next.openings, consumes, -1)',
+      from: 'next.openings = changeOpenings(next.openings, consumed, -1)',
       to: '',
     },
   ],
