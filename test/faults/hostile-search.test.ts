@@ -55,7 +55,7 @@ describe('bodies of every route, made larger and wrong', async () => {
 
   test(
     'none that a search can find stalls a service',
-    () => findNothing(40, { meter: serverMeter, families: ROUTE_FAMILIES }),
+    () => findNothing(15, { meter: serverMeter, families: ROUTE_FAMILIES }),
     PATIENCE_MS,
   )
 })
