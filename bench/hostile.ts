@@ -9,13 +9,14 @@
 // what the machine does by itself is seen. `stolen` is the largest part that it took during what was counted: above a few
 // hundredths the other figures say little. A service that died or froze is started anew on an empty database, and counted in `fell`. What is worse than its bar is named in `missed`, and
 // the exit code is 1.
-import { type ChildProcess, fork, spawn } from 'node:child_process'
+import { type ChildProcess, fork } from 'node:child_process'
 import { mkdtemp, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { createTenant, readConfig, startEmbeddedPostgres } from '@countersign/server'
 import postgres from 'postgres'
+import { startWatchedService } from '../test/support/hostile/watched-service.js'
 import type { Attack } from './support/hostile/attack.js'
 import { LOST_MS, type Watched } from './support/hostile/neighbour.js'
 import type { Shape } from './support/hostile/shape.js'
@@ -35,8 +36,6 @@ const SHAPE_SECONDS = Number(process.argv[3] ?? 25)
 const BARS = { kill_ms: 250, turn_ratio: 5, rss_mb: 1_278, fell: 0 } as const
 
 const wanted = process.argv[2] ?? ''
-const root = fileURLToPath(new URL('..', import.meta.url))
-const watcher = new URL('../test/support/hostile/watch-loop.mjs', import.meta.url).href
 const wait = (seconds: number) => new Promise((done) => setTimeout(done, seconds * 1_000))
 
 interface Service {
@@ -185,41 +184,13 @@ function answerOf(child: ChildProcess, order: object): Promise<unknown> {
 async function startService(): Promise<Service> {
   const databaseUrl = await createDatabase()
   const { key } = await createTenant('neighbour', 'scale', readConfig({ DATABASE_URL: databaseUrl }))
-  const child = spawn(
-    process.execPath,
-    [
-      '--import',
-      watcher,
-      `--max-old-space-size=${HEAP_MB}`,
-      `${root}packages/cli/dist/main.js`,
-      'start',
-      '--port',
-      '0',
-    ],
-    {
-      env: { ...process.env, DATABASE_URL: databaseUrl, COUNTERSIGN_LOG_LEVEL: 'silent' },
-      stdio: ['ignore', 'ignore', 'pipe', 'ipc'],
-    },
-  )
-  let pieceMs = 0
-  child.on('message', (told: { pieceMs: number }) => {
-    pieceMs = Math.max(pieceMs, told.pieceMs)
-  })
+  const { child, url, takePieceMs } = await startWatchedService(databaseUrl, [`--max-old-space-size=${HEAP_MB}`])
   let alive = true
   const ended = new Promise<void>((done) => {
     child.once('exit', () => {
       alive = false
       done()
     })
-  })
-  const url = await new Promise<string>((done, fail) => {
-    let output = ''
-    child.stderr?.on('data', (chunk: Buffer) => {
-      output += chunk.toString()
-      const found = /is running at (http\S+)/.exec(output)?.[1]
-      if (found) done(found)
-    })
-    child.once('exit', () => fail(new Error(`the server did not start:\n${output}`)))
   })
   let peak = 0
   const sampler = setInterval(() => {
@@ -241,7 +212,7 @@ async function startService(): Promise<Service> {
     console.log(
       `quiet: kill ${Math.max(...quiet.kills).toFixed(0)} ms, turn ${Math.max(...quiet.turns).toFixed(0)} ms (median ${part(quiet.turns, 0.5).toFixed(1)}, p99 ${part(quiet.turns, 0.99).toFixed(1)}), ${(quiet.stolen * 100).toFixed(0)} % of the cores taken`,
     )
-    pieceMs = 0
+    takePieceMs()
     return {
       url,
       databaseUrl,
@@ -249,11 +220,7 @@ async function startService(): Promise<Service> {
       quiet,
       isAlive: () => alive,
       peakMb: () => peak,
-      takePieceMs: () => {
-        const longest = pieceMs
-        pieceMs = 0
-        return longest
-      },
+      takePieceMs,
       stop: async () => {
         clearInterval(sampler)
         // One that is frozen does not hear anything milder.

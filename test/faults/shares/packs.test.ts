@@ -39,12 +39,15 @@ async function beside<Answer>(work: () => Promise<Answer>): Promise<{ answer: An
   })
   begun = []
   const working = work()
-  const other = await runtime.createTenant()
-  const session = await openSession(runtime.api(other.key))
-  await session.turn([LOOKUP])
-  expectStatus(await session.api.killSession({ params: { session_id: session.sessionId }, body: {} }), 200)
-  await expect.poll(() => begun.length).toBe(1)
-  open()
+  try {
+    const other = await runtime.createTenant()
+    const session = await openSession(runtime.api(other.key))
+    await session.turn([LOOKUP])
+    expectStatus(await session.api.killSession({ params: { session_id: session.sessionId }, body: {} }), 200)
+    await expect.poll(() => begun.length).toBe(1)
+  } finally {
+    open()
+  }
   return { answer: await working, asked: begun }
 }
 

@@ -1,26 +1,16 @@
-import { type ChildProcess, fork } from 'node:child_process'
 import { randomUUID } from 'node:crypto'
 import { type JsonObject, type JsonValue, pathOf, ROUTES } from '@countersign/protocol'
 import { createTenant, readConfig } from '@countersign/server'
-import { root } from '../files/tracked-files.js'
 import { createTestDatabase } from '../postgres/database.js'
 import { changedBody, RICH_PLAN, ROUTE_BODIES, type RouteBody } from './route-bodies.js'
 import type { Meter } from './search.js'
-
-const WATCHER = new URL('./watch-loop.mjs', import.meta.url).href
-
-interface Service {
-  readonly child: ChildProcess
-  readonly url: string
-  /** The longest piece since it was asked last, in milliseconds of processor time. */
-  takePieceMs(): number
-}
+import { startWatchedService, type WatchedService } from './watched-service.js'
 
 /** Sends requests to a real service, and measures how long its main thread worked on them in one piece. */
 export async function openServerMeter(limitMs: number): Promise<Meter & { close(): Promise<void> }> {
   const database = await createTestDatabase()
   const { key } = await createTenant('searcher', 'scale', readConfig({ DATABASE_URL: database.url }))
-  let service: Service | null = null
+  let service: WatchedService | null = null
 
   const send = async (url: string, route: RouteBody['route'], body: JsonValue, session = '') => {
     const path = pathOf(ROUTES[route], { session_id: session } as never)
@@ -54,7 +44,7 @@ export async function openServerMeter(limitMs: number): Promise<Meter & { close(
       const asked = ROUTE_BODIES.find(({ name }) => name === question.family)
       if (asked === undefined) throw new Error(`there is no route ${question.family}`)
       const changed = changedBody(asked, question.genes)
-      service ??= await start(database.url)
+      service ??= await startWatchedService(database.url)
       const { url } = service
       try {
         const { session, given } = await prepare(url, asked)
@@ -81,34 +71,3 @@ export async function openServerMeter(limitMs: number): Promise<Meter & { close(
 
 const isObject = (value: JsonValue): value is JsonObject =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
-
-async function start(databaseUrl: string): Promise<Service> {
-  const child = fork(`${root}packages/cli/dist/main.js`, ['start', '--port', '0'], {
-    cwd: root,
-    execArgv: ['--import', WATCHER],
-    env: { PATH: process.env.PATH, HOME: process.env.HOME, DATABASE_URL: databaseUrl, COUNTERSIGN_LOG_LEVEL: 'silent' },
-    stdio: ['ignore', 'ignore', 'pipe', 'ipc'],
-  })
-  let pieceMs = 0
-  child.on('message', (told: { pieceMs: number }) => {
-    pieceMs = Math.max(pieceMs, told.pieceMs)
-  })
-  const url = await new Promise<string>((done, fail) => {
-    let output = ''
-    child.stderr?.on('data', (chunk: Buffer) => {
-      output += chunk.toString()
-      const found = /is running at (http\S+)/.exec(output)?.[1]
-      if (found) done(found)
-    })
-    child.once('exit', () => fail(new Error(`the service did not start:\n${output}`)))
-  })
-  return {
-    child,
-    url,
-    takePieceMs: () => {
-      const longest = pieceMs
-      pieceMs = 0
-      return longest
-    },
-  }
-}
