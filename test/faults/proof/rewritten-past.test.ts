@@ -309,6 +309,9 @@ describe('content that was changed in the database', () => {
       `update session_events set record = replace(record, 'issue_refund', 'another_tool') where session_id = $1 and seq = 2`,
     ],
     ['missing record', `update session_events set request_id = null, record = null where session_id = $1 and seq = 2`],
+    ['arguments without calls', `update content set body = '[]' where session_id = $1 and kind = 'arguments'`],
+    ['arguments that are no list', `update content set body = '{"0": 1}' where session_id = $1 and kind = 'arguments'`],
+    ['arguments of no call', `update content set body = '[null, 1, {}]' where session_id = $1 and kind = 'arguments'`],
   ])('is found in the %s', async (_what, change) => {
     const session = await signedSession(1)
     expect((await proof(session.sessionId)).verified).toBe(true)

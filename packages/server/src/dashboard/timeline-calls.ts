@@ -1,6 +1,6 @@
 import { saltedHash } from '@countersign/engine'
 import { BLOCK_REASONS, type ChainedEvent, type LedgerBody, type TimelineCall } from '@countersign/protocol'
-import { type ContentCheck, storedArguments } from '../ledgers/content-check.js'
+import type { ContentCheck } from '../ledgers/content-check.js'
 import type { StoredReceipt, StoredTurn } from '../store/sessions/stored-turns.js'
 
 /** The events that hold receipts, and for each pending call what is stored beside its own. */
@@ -23,7 +23,6 @@ export function timelineCalls({ calls }: LedgerBody<'proposal'>, beside: Beside)
   const decisions = check?.decisions ? [] : (turn?.fullDecisions ?? turn?.decisions ?? [])
   return calls.map((call) => {
     const decision = decisions.find(({ index }) => index === call.index)
-    const areShown = turn !== undefined && !check?.arguments.has(call.index)
     return {
       index: call.index,
       call_id: call.call_id,
@@ -35,7 +34,7 @@ export function timelineCalls({ calls }: LedgerBody<'proposal'>, beside: Beside)
         call.reasons.map((reason) => ({ reason, remedy: BLOCK_REASONS[reason].meaning, failures: [] })),
       argument_hash: call.argument_hash,
       // Null where the capture level stores none, they were erased, or they were changed.
-      arguments: areShown ? (storedArguments(turn.arguments, call.index) ?? null) : null,
+      arguments: check?.intact.get(call.index) ?? null,
       checkpoints:
         decision === undefined || decision.checkpoints.length === 0
           ? [...call.checkpoints]

@@ -1,12 +1,14 @@
 import { runToEnd, type Steps, saltedHashInSteps } from '@countersign/engine'
 import type { Decision, JsonValue, LedgerBody, LedgerCall } from '@countersign/protocol'
 import type { FixedSession, PreparedRequest } from '../store/sessions/session-row.js'
-import type { StoredTurn } from '../store/sessions/stored-turns.js'
+import type { StoredDecisions, StoredTurn } from '../store/sessions/stored-turns.js'
 
 /** Which stored parts of a proposal contradict what its event in the ledger says of them. */
 export interface ContentCheck {
   /** Indexes of calls. */
   readonly arguments: ReadonlySet<number>
+  /** The arguments that are stored and fit, by the index of their call. */
+  readonly intact: ReadonlyMap<number, JsonValue>
   readonly decisions: boolean
   readonly request: boolean
 }
@@ -14,12 +16,17 @@ export interface ContentCheck {
 /** Content lies outside of the chain, but its hashes do not: what was changed in the database does not fit them. */
 export function* checkContent(salt: string, event: LedgerBody<'proposal'>, turn: StoredTurn): Steps<ContentCheck> {
   const changed = new Set<number>()
-  for (const call of event.calls) {
-    if (turn.arguments !== null && !(yield* argumentsFit(salt, call, turn.arguments))) changed.add(call.index)
+  const intact = new Map<number, JsonValue>()
+  const stored = turn.arguments === null ? null : yield* readArguments(turn.arguments)
+  for (const call of stored === null ? [] : event.calls) {
+    const value = stored?.get(call.index)
+    if (value !== undefined && (yield* argumentsFit(salt, call, value))) intact.set(call.index, value)
+    else changed.add(call.index)
     yield
   }
   return {
     arguments: changed,
+    intact,
     decisions: !(yield* decisionsFit(salt, event, turn)),
     request: !(yield* requestFits(salt, event.prepared_digest, turn.request)),
   }
@@ -45,24 +52,37 @@ export function changedParts({ calls }: LedgerBody<'proposal'>, check: ContentCh
   return parts
 }
 
-/** The stored arguments of a call; undefined: they are not there. */
-export function storedArguments(stored: JsonValue, index: number): JsonValue | undefined {
-  if (!Array.isArray(stored)) return undefined
-  for (const call of stored)
-    if (typeof call === 'object' && call !== null && !Array.isArray(call) && call.index === index) return call.arguments
-  return undefined
+/** By the index of the call. What is no call was changed, and is left out. */
+function* readArguments(calls: readonly string[]): Steps<Map<number, JsonValue>> {
+  const read = new Map<number, JsonValue>()
+  for (const text of calls) {
+    const call = readCall(text)
+    if (call !== null && !read.has(call.index)) read.set(call.index, call.arguments)
+    yield
+  }
+  return read
 }
 
-function* argumentsFit(salt: string, { index, argument_hash }: LedgerCall, stored: JsonValue): Steps<boolean> {
-  const value = storedArguments(stored, index)
-  if (value === undefined) return false
+function readCall(text: string): { index: number; arguments: JsonValue } | null {
+  try {
+    const { index, arguments: value } = JSON.parse(text)
+    return typeof index === 'number' && value !== undefined ? { index, arguments: value } : null
+  } catch {
+    return null
+  }
+}
+
+function* argumentsFit(salt: string, { argument_hash }: LedgerCall, value: JsonValue): Steps<boolean> {
   // What could not be read, or took too long to judge, has no hash: nothing says what it was.
   return argument_hash === null || (yield* hashOrNull(salt, value)) === argument_hash
 }
 
 /** Whether the stored decisions are those of the ledger. */
-export function* decisionsFit(salt: string, event: LedgerBody<'proposal'>, turn: StoredTurn): Steps<boolean> {
-  const { fullDecisions, decisions } = turn
+export function* decisionsFit(
+  salt: string,
+  event: LedgerBody<'proposal'>,
+  { decisions, fullDecisions }: StoredDecisions,
+): Steps<boolean> {
   if (!sameVerdicts(event, decisions) || (fullDecisions !== null && !sameVerdicts(event, fullDecisions))) return false
   // Ledgers of older versions hash no decisions.
   if (fullDecisions === null || event.decisions_hash === undefined) return true

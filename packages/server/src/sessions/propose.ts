@@ -43,7 +43,7 @@ import { loadEventsAt } from '../store/sessions/ledger.js'
 import { findPreparedRequest, type StoredRequest } from '../store/sessions/prepared-requests.js'
 import { findProposal } from '../store/sessions/proposals.js'
 import type { PreparedRequest, SessionRow } from '../store/sessions/session-row.js'
-import { loadTurns } from '../store/sessions/stored-turns.js'
+import { loadDecisions } from '../store/sessions/stored-turns.js'
 import type { WorkflowRow } from '../store/workflows/workflows.js'
 import { claimsResources, heldByOthers, holdResources } from '../workflows/held-resources.js'
 import { requireUsableRequest } from './prepared-request.js'
@@ -258,10 +258,10 @@ async function alreadyProposed(
 /** The decisions of a proposal as they were given. Null when what is stored does not fit the ledger: it was changed. */
 async function decisionsOf(sql: Queryable, { fixed }: SessionRow, seq: number): Promise<Decision[] | null> {
   const [event] = await loadEventsAt(sql, fixed, [seq])
-  const turn = (await loadTurns(sql, fixed, [seq], 1)).turns.get(seq)
-  if (event === undefined || turn === undefined) return null
-  const fit = await inPieces(decisionsFit(fixed.hashSalt, event.body as unknown as LedgerBody<'proposal'>, turn))
-  return fit ? (turn.fullDecisions ?? turn.decisions) : null
+  const stored = await loadDecisions(sql, fixed, seq)
+  if (event === undefined || stored === null) return null
+  const fit = await inPieces(decisionsFit(fixed.hashSalt, event.body as unknown as LedgerBody<'proposal'>, stored))
+  return fit ? (stored.fullDecisions ?? stored.decisions) : null
 }
 
 /** Field by field: a spread of so many takes ten times as long. */

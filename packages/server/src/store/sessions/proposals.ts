@@ -1,4 +1,3 @@
-import type { Decision } from '@countersign/protocol'
 import type { Values } from '../../postgres/fixed-statement.js'
 import type { Queryable } from '../../postgres/sql.js'
 import type { NewProposal } from './session-change.js'
@@ -24,7 +23,6 @@ export interface StoredProposal {
   bodyHash: string
   fence: number
   outcome: string
-  decisions: Decision[]
   cost: string
 }
 
@@ -35,7 +33,7 @@ export async function findProposal(
   preparedRequestId: string,
 ): Promise<StoredProposal | null> {
   const [row] = await sql<StoredProposal[]>`
-    select proposal_id, seq, body_hash, fence, outcome, decisions, cost from proposals
+    select proposal_id, seq, body_hash, fence, outcome, cost from proposals
     where tenant_id = ${session.fixed.tenantId} and session_id = ${session.fixed.sessionId}
       and prepared_request_id = ${preparedRequestId}`
   return row ?? null

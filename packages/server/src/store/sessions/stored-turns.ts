@@ -1,4 +1,4 @@
-import type { Decision, JsonValue } from '@countersign/protocol'
+import type { Decision } from '@countersign/protocol'
 import type { Queryable } from '../../postgres/sql.js'
 import type { PreparedRequest } from './session-row.js'
 
@@ -14,8 +14,11 @@ export interface StoredTurn {
   readonly decisions: Decision[]
   /** With the values that were found. Null where the capture level stores none, or they were erased. */
   readonly fullDecisions: Decision[] | null
-  readonly arguments: JsonValue
+  /** Of each call, as JSON: parsing all of them at once takes a tenth of a second. Null like the decisions. */
+  readonly arguments: readonly string[] | null
 }
+
+export type StoredDecisions = Pick<StoredTurn, 'decisions' | 'fullDecisions'>
 
 /** Turns, as many as fit. */
 export interface TurnPage {
@@ -32,9 +35,9 @@ export async function loadTurns(
   maxBytes: number,
 ): Promise<TurnPage> {
   if (seqs.length === 0) return { turns: new Map(), cutAt: null }
-  const rows = await sql<(StoredTurn | { readonly seq: number; readonly request: null })[]>`
+  const rows = await sql<(TurnRow | { readonly seq: number; readonly request: null })[]>`
     with sized as (
-      select p.seq, p.request, p.model, p.decisions, d.body as full_decisions, a.body as arguments,
+      select p.seq, p.request, p.model, p.decisions, d.body as full_decisions, a.body as all_arguments,
         sum(z.size) over (order by p.seq) - z.size < ${maxBytes} as fits
       from proposals p
       left join content d on d.tenant_id = p.tenant_id and d.session_id = p.session_id and d.kind = 'decisions'
@@ -48,12 +51,41 @@ export async function loadTurns(
       where p.tenant_id = ${tenantId} and p.session_id = ${sessionId}
         and p.seq = any (${seqs.map(String)}::text[]::bigint[])
     )
-    (select seq, request, model, decisions, full_decisions, arguments from sized where fits)
+    (select seq, request, model, decisions, full_decisions, all_arguments is not null as has_arguments,
+      (select string_agg(call::text, chr(10))
+       from json_array_elements(case when json_typeof(all_arguments) = 'array' then all_arguments end) call) as arguments
+    from sized where fits)
     union all
-    (select min(seq), null, null, null, null, null from sized where not fits having count(*) > 0)`
-  const fitting = rows.filter((row): row is StoredTurn => row.request !== null)
+    (select min(seq), null, null, null, null, null, null from sized where not fits having count(*) > 0)`
+  const fitting = rows.filter((row): row is TurnRow => row.request !== null)
   const cut = rows.find(({ request }) => request === null)
-  return { turns: new Map(fitting.map((turn) => [turn.seq, turn])), cutAt: cut?.seq ?? null }
+  return { turns: new Map(fitting.map((row) => [row.seq, toTurn(row)])), cutAt: cut?.seq ?? null }
+}
+
+type TurnRow = Omit<StoredTurn, 'arguments'> & {
+  readonly hasArguments: boolean
+  /** A line for each call. */
+  readonly arguments: string | null
+}
+
+const toTurn = ({ hasArguments, arguments: lines, ...turn }: TurnRow): StoredTurn => ({
+  ...turn,
+  arguments: hasArguments ? (lines?.split('\n') ?? []) : null,
+})
+
+/** The decisions of one proposal, without the rest of its turn. */
+export async function loadDecisions(
+  sql: Queryable,
+  { tenantId, sessionId }: Of,
+  seq: number,
+): Promise<StoredDecisions | null> {
+  const [row] = await sql<StoredDecisions[]>`
+    select p.decisions, d.body as full_decisions
+    from proposals p
+    left join content d on d.tenant_id = p.tenant_id and d.session_id = p.session_id and d.kind = 'decisions'
+      and d.ref = p.proposal_id
+    where p.tenant_id = ${tenantId} and p.session_id = ${sessionId} and p.seq = ${String(seq)}::text::bigint`
+  return row ?? null
 }
 
 /** What is stored of a receipt beside its event. */
