@@ -111,11 +111,12 @@ export interface CompiledPack {
   readonly contracts: number
   /** How often the plan asks about unusual calls, if it says so. */
   readonly surprise: SurpriseLevel | undefined
-  readonly warnings: readonly CompileNote[]
+  /** The compiler's warnings. */
+  readonly advisories: PlanDetail['advisories']
 }
 
 export interface PlansToCompare {
-  readonly pack: Pick<CompiledPack, 'compiled' | 'warnings'>
+  readonly pack: Pick<CompiledPack, 'compiled' | 'advisories'>
   /** The other plan as JSON; null if there is none. */
   readonly running: string | null
   /** What is known of the agent's tools; empty for an agent that was never observed. */

@@ -37,8 +37,8 @@ export async function comparePlan(
     samples,
     confidence,
   }))
-  const { compiled, warnings } = pack
-  const comparison = await inPlanThread(ctx, 'comparePlans', { pack: { compiled, warnings }, running, learned })
+  const { compiled, advisories } = pack
+  const comparison = await inPlanThread(ctx, 'comparePlans', { pack: { compiled, advisories }, running, learned })
   return { running: approved, ...comparison }
 }
 

@@ -1,6 +1,7 @@
-import { analyzePlan, describeNote, diffPlans } from '@countersign/engine'
-import { type CompiledSession, LIMITS, type PlanDetail } from '@countersign/protocol'
+import { analyzePlan, diffPlans } from '@countersign/engine'
+import type { CompiledSession, PlanDetail } from '@countersign/protocol'
 import type { LearnedDraft, PlansToCompare } from '../context/tasks.js'
+import { firstOfEachKind } from './first-of-each-kind.js'
 
 /** A plan beside another: what it would change, what stands in its way, what to look at. */
 export function comparePlans({
@@ -13,7 +14,7 @@ export function comparePlans({
   return {
     changes: diffPlans(before, plan).map(({ tool, effect, text }) => ({ tool_name: tool, effect, text })),
     blockers: blockersOf(plan, learned),
-    advisories: advisoriesOf(plan, pack.warnings, learned),
+    advisories: [...firstOfEachKind(advisoriesOf(plan, learned)), ...pack.advisories],
   }
 }
 
@@ -29,16 +30,10 @@ function blockersOf({ contracts }: CompiledSession, learned: readonly LearnedDra
     }))
 }
 
-function advisoriesOf(
-  plan: CompiledSession,
-  warnings: PlansToCompare['pack']['warnings'],
-  learned: readonly LearnedDraft[],
-): PlanDetail['advisories'] {
+function advisoriesOf(plan: CompiledSession, learned: readonly LearnedDraft[]): PlanDetail['advisories'] {
   const covered = new Set(plan.contracts.map(({ tool }) => tool))
-  const compiler = warnings.slice(0, LIMITS.toolsPerPreflight)
   return [
     ...analyzePlan(plan).map(({ tool, code, message }) => ({ tool_name: tool, code, message })),
-    ...compiler.map((note) => ({ tool_name: null, code: 'compiler', message: describeNote(note) })),
     ...openFlows(plan),
     ...asking(plan),
     ...learned

@@ -1,7 +1,8 @@
-import { compilePlan } from '@countersign/engine'
+import { type CompileNote, compilePlan, describeNote } from '@countersign/engine'
 import { loadPolicyEvaluator } from '../base/policy.js'
 import type { PackCompilation } from '../context/tasks.js'
 import type { PlanFile } from '../store/governance/governance-plans.js'
+import { firstOfEachKind } from './first-of-each-kind.js'
 
 const SESSION_FILE = /(^|\/)session\.(ya?ml|json)$/
 
@@ -22,9 +23,11 @@ export async function compilePack(files: readonly PlanFile[]): Promise<PackCompi
     contractFiles: [...contractFiles],
     contracts: compiled_session.contracts.length,
     surprise: compiled_session.session.surprise,
-    warnings,
+    advisories: firstOfEachKind(warnings.map(toAdvisory)),
   }
 }
+
+const toAdvisory = (note: CompileNote) => ({ tool_name: null, code: 'compiler', message: describeNote(note) })
 
 const oneSession = (file: string) => ({
   file,

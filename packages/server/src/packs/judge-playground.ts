@@ -29,7 +29,7 @@ export async function judgePlayground({ body, now }: Playground): Promise<Playgr
   return {
     ok: true,
     errors: [],
-    warnings: compiled.warnings.map(noteView),
+    warnings: firstWarnings(compiled.warnings),
     compiled_hash: compiled.compiled_hash,
     ...judge(compiled.plan, { body, now }),
   }
@@ -37,6 +37,17 @@ export async function judgePlayground({ body, now }: Playground): Promise<Playgr
 
 type Note = PlaygroundView['errors'][number]
 const noteView = ({ file, line, message, fix }: Note): Note => ({ file, line, message, fix })
+
+const MOST_WARNINGS = 100
+
+/** As many as a person reads, and how many more there are. */
+function firstWarnings(warnings: readonly Note[]): Note[] {
+  const listed = warnings.slice(0, MOST_WARNINGS).map(noteView)
+  const next = warnings[MOST_WARNINGS]
+  if (next === undefined) return listed
+  const message = `from here on ${warnings.length - MOST_WARNINGS} more warnings are not listed`
+  return [...listed, { file: next.file, line: next.line, message, fix: 'look at those that are listed first' }]
+}
 
 type Judged = Pick<PlaygroundView, 'narrowing' | 'calls'>
 
