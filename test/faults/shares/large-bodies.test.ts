@@ -2,6 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { getPriority } from 'node:os'
 import type { JsonValue } from '@countersign/protocol'
 import { afterAll, expect, test } from 'vitest'
+import { turns } from '../../../packages/server/src/base/work/in-turns.js'
 import { TaskFailed } from '../../../packages/server/src/base/work/worker-thread.js'
 import { createTaskThread, type TaskThread } from '../../../packages/server/src/context/tasks.js'
 import { capturesOf } from '../../support/data/captures.js'
@@ -51,6 +52,24 @@ proves('limit.fair.large-bodies', async () => {
   open()
   expect((await ingesting).body).toEqual({ accepted: 20, duplicates: 0, rejected: [] })
   expect((await api.ingestCaptures({ body: batch })).body).toEqual({ accepted: 0, duplicates: 20, rejected: [] })
+})
+
+proves('limit.fair.large-bodies', 'bodies above 32 kB that are read here take turns', async () => {
+  const longest = async (bytes: number) => {
+    let waiting = 0
+    const watch = setInterval(() => {
+      waiting = Math.max(waiting, turns.waiting())
+    })
+    const params = { session_id: 'unknown' }
+    const more = Array.from({ length: bytes / 2 }, () => 1)
+    const label = { params, body: { label: 'a', more } as never }
+    const answers = await Promise.all(Array.from({ length: 40 }, () => api.addLabel(label)))
+    clearInterval(watch)
+    expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([400]))
+    return waiting
+  }
+  expect(await longest(32 * 1024 + 100)).toBeGreaterThan(0)
+  expect(await longest(32 * 1024 - 100)).toBe(0)
 })
 
 test('what is wrong with a large body is said as it is said of a small one', async () => {

@@ -41,7 +41,7 @@ export const inTurns = async <Result>(ctx: Context, steps: Steps<Result>): Promi
   (await turns.run(workOwner(ctx), steps)).value
 
 /** A request with a longer body does its work piece by piece: a megabyte is tens of milliseconds at every stage. */
-const LONG_BODY_BYTES = 128 * 1024
+const LONG_BODY_BYTES = 32 * 1024
 
 export const isLong = ({ bodyBytes }: HttpRequest): boolean => bodyBytes > LONG_BODY_BYTES
 

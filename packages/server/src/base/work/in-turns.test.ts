@@ -1,7 +1,7 @@
 import { setImmediate } from 'node:timers/promises'
-import { compilePlanInSteps, preparePlanInSteps, type Steps } from '@countersign/engine'
+import { compilePlanInSteps, preparePlanInSteps, runToEnd, type Steps } from '@countersign/engine'
 import { expect, test } from 'vitest'
-import { createTurns } from './in-turns.js'
+import { asOneStep, createTurns } from './in-turns.js'
 
 /** Counts how often others could have had their turn until the work was done. */
 async function turnsDuring(work: Promise<unknown>): Promise<number> {
@@ -94,6 +94,15 @@ test("an owner's long works are done one after another, short ones at once, and 
   expect(done).toEqual(['short', 'first', 'second'])
 })
 
+test('works start at once until their owner had a slice, and then wait', async () => {
+  const { run } = createTurns({ sliceMs: 30 })
+  const done: string[] = []
+  const all = ['first', 'second', 'third'].map((name) => run(by('one'), work(name, 1, done)))
+  expect(done).toEqual(['first', 'second'])
+  await Promise.all(all)
+  expect(done).toEqual(['first', 'second', 'third'])
+})
+
 test('owners take turns: one work of another owner does not wait for all that came before it', async () => {
   const { run } = createTurns()
   const done: string[] = []
@@ -121,4 +130,15 @@ test('between slices the thread belongs to others for twice as long', async () =
   const { ms } = await run(by('one'), work('long', 8, done))
   // A rest is never shorter than asked for; how much longer depends on the machine.
   expect(performance.now() - startedAt).toBeGreaterThan(ms * 2)
+})
+
+test('for what started at once the thread belongs to others as long, too', async () => {
+  const { run } = createTurns({ maxRestMs: 10_000 })
+  const done: string[] = []
+  const startedAt = performance.now()
+  const long = run(by('one'), work('long', 3, done))
+  const short = run(by('other'), asOneStep(() => runToEnd(work('short', 1, done))))
+  await Promise.all([long, short])
+  // Three slices of 25 ms with a rest of 50 each, and 50 for the short one, which was done in 25 ms of the first rest.
+  expect(performance.now() - startedAt).toBeGreaterThan(240)
 })

@@ -69,13 +69,16 @@ export function createTurns(settings: Partial<TurnsSettings> = {}): Turns {
 
   /** Until then the thread belongs to others. */
   let restsUntil = 0
-  /** Owners that had a slice since the thread was last free: their next works wait, however short the line is. */
-  const served = new Set<string>()
+  /** How long each owner had the thread since it was last free. */
+  const usedMs = new Map<string, number>()
+  /** The next works of an owner that had a slice wait, however short the line is. */
+  const hadSlice = (owner: string) => (usedMs.get(owner) ?? 0) >= sliceMs
 
   const work = (next: Work) => {
-    served.add(next.owner)
     const tookMs = takeSlice(next)
-    restsUntil = performance.now() + Math.min(tookMs * restRatio, maxRestMs)
+    usedMs.set(next.owner, (usedMs.get(next.owner) ?? 0) + tookMs)
+    const now = performance.now()
+    restsUntil = Math.min(Math.max(restsUntil, now) + tookMs * restRatio, now + maxRestMs)
   }
 
   const restMs = () => Math.max(restsUntil - performance.now(), 0)
@@ -87,13 +90,13 @@ export function createTurns(settings: Partial<TurnsSettings> = {}): Turns {
       const next = queue.next()
       if (next !== null) work(next)
     }
-    served.clear()
+    usedMs.clear()
     isAtWork = false
   }
 
-  /** An owner's first work starts at once: most are done within one slice. */
+  /** Works start at once until their owner had a slice: most requests need less for all of theirs. */
   const begin = (begun: Work) => {
-    if (served.has(begun.owner)) queue.add(begun)
+    if (hadSlice(begun.owner)) queue.add(begun)
     else work(begun)
     if (!isAtWork) void goOn()
   }
