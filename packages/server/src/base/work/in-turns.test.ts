@@ -137,7 +137,10 @@ test('for what started at once the thread belongs to others as long, too', async
   const done: string[] = []
   const startedAt = performance.now()
   const long = run(by('one'), work('long', 3, done))
-  const short = run(by('other'), asOneStep(() => runToEnd(work('short', 1, done))))
+  const short = run(
+    by('other'),
+    asOneStep(() => runToEnd(work('short', 1, done))),
+  )
   await Promise.all([long, short])
   // Three slices of 25 ms with a rest of 50 each, and 50 for the short one, which was done in 25 ms of the first rest.
   expect(performance.now() - startedAt).toBeGreaterThan(240)
