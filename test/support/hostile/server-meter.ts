@@ -4,7 +4,7 @@ import { createTenant, readConfig } from '@countersign/server'
 import { createTestDatabase } from '../postgres/database.js'
 import { changedBody, RICH_PLAN, ROUTE_BODIES, type RouteBody } from './route-bodies.js'
 import type { Meter } from './search.js'
-import { startWatchedService, type WatchedService } from './watched-service.js'
+import { startWatchedService, type WatchedService } from './start-watched.js'
 
 /** Sends requests to a real service, and measures how long its main thread worked on them in one piece. */
 export async function openServerMeter(limitMs: number): Promise<Meter & { close(): Promise<void> }> {
