@@ -1,6 +1,7 @@
 import { runToEnd, type Steps, saltedHashInSteps } from '@countersign/engine'
 import type { Decision, JsonValue, LedgerBody, LedgerCall } from '@countersign/protocol'
 import type { FixedSession, PreparedRequest } from '../store/sessions/session-row.js'
+import { readArguments } from '../store/sessions/stored-arguments.js'
 import type { StoredDecisions, StoredTurn } from '../store/sessions/stored-turns.js'
 
 /** Which stored parts of a proposal contradict what its event in the ledger says of them. */
@@ -52,26 +53,6 @@ export function changedParts({ calls }: LedgerBody<'proposal'>, check: ContentCh
   return parts
 }
 
-/** By the index of the call. What is no call was changed, and is left out. */
-function* readArguments(calls: readonly string[]): Steps<Map<number, JsonValue>> {
-  const read = new Map<number, JsonValue>()
-  for (const text of calls) {
-    const call = readCall(text)
-    if (call !== null && !read.has(call.index)) read.set(call.index, call.arguments)
-    yield
-  }
-  return read
-}
-
-function readCall(text: string): { index: number; arguments: JsonValue } | null {
-  try {
-    const { index, arguments: value } = JSON.parse(text)
-    return typeof index === 'number' && value !== undefined ? { index, arguments: value } : null
-  } catch {
-    return null
-  }
-}
-
 function* argumentsFit(salt: string, { argument_hash }: LedgerCall, value: JsonValue): Steps<boolean> {
   // What could not be read, or took too long to judge, has no hash: nothing says what it was.
   return argument_hash === null || (yield* hashOrNull(salt, value)) === argument_hash
@@ -110,7 +91,7 @@ function* requestFits(salt: string, digest: string, { digest: _, ...request }: P
 }
 
 /** What has no canonical form was never hashed. */
-function* hashOrNull(salt: string, value: JsonValue): Steps<string | null> {
+export function* hashOrNull(salt: string, value: JsonValue): Steps<string | null> {
   try {
     return yield* saltedHashInSteps(salt, value)
   } catch {

@@ -1,8 +1,9 @@
 import type { Input, Reply, Routes } from '@countersign/protocol'
-import { withArgumentsInDoubt } from '../change/calls-in-doubt.js'
 import { loadForDecision } from '../change/change-session.js'
 import { sessionView } from '../change/session-view.js'
 import type { Context } from '../context/context.js'
+import { inTurns } from '../context/work.js'
+import { withArgumentsInDoubt } from '../ledgers/calls-in-doubt.js'
 import { findSessionByIds } from '../store/sessions/findable-ids.js'
 
 /** Loads the runtime view of a session and, when asked, its pending work. */
@@ -13,7 +14,9 @@ export async function loadSession(
   const { session, plan, sql } = await loadForDecision(ctx, params.session_id)
   return {
     session: sessionView(session, plan),
-    ...(query.include === 'pending' ? { pending: await withArgumentsInDoubt(sql, session) } : {}),
+    ...(query.include === 'pending'
+      ? { pending: await withArgumentsInDoubt(sql, session, (steps) => inTurns(ctx, steps)) }
+      : {}),
     ledger: session.head.ledger,
   }
 }

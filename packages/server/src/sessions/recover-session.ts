@@ -1,10 +1,11 @@
 import type { Input, Reply, Routes } from '@countersign/protocol'
 import { ApiError } from '../base/api-error.js'
 import { advance } from '../change/advance.js'
-import { withArgumentsInDoubt } from '../change/calls-in-doubt.js'
 import { changeSession, type LoadedSession } from '../change/change-session.js'
 import { pendingCalls, sessionProblem, sessionView } from '../change/session-view.js'
 import type { Context } from '../context/context.js'
+import { inPieces } from '../context/work.js'
+import { withArgumentsInDoubt } from '../ledgers/calls-in-doubt.js'
 
 /** Gives a recoverable session to a new holder under a new fence; calls without an outcome are then in doubt. */
 export async function recoverSession(
@@ -53,7 +54,7 @@ async function recovered({
     fence: session.head.state.fence,
     lease_until: session.head.leaseUntil.toISOString(),
     hash_salt: session.fixed.hashSalt,
-    in_doubt: await withArgumentsInDoubt(sql, session),
+    in_doubt: await withArgumentsInDoubt(sql, session, inPieces),
     ledger: session.head.ledger,
   }
 }

@@ -43,19 +43,6 @@ export const STORE_ARGUMENTS = `stored as (
     from changed
   )`
 
-/** What is stored of one kind for a proposal or pending call; null: nothing. */
-export async function loadContent(
-  sql: Queryable,
-  session: { readonly tenantId: string; readonly sessionId: string },
-  { kind, ref }: { kind: ContentKind; ref: string },
-): Promise<JsonValue> {
-  const { tenantId, sessionId } = session
-  const [row] = await sql<{ body: JsonValue }[]>`
-    select body from content
-    where tenant_id = ${tenantId} and session_id = ${sessionId} and kind = ${kind} and ref = ${ref}`
-  return row?.body ?? null
-}
-
 /**
  * Erases all content of a session, also from the captures that were made of it, the names of what its calls hold and what
  * a program gave as the reason of its kill; its ledger stays and still verifies. Captures of it that are yet to be written are dropped. Returns

@@ -1,6 +1,7 @@
 import type { Decision } from '@countersign/protocol'
 import type { Queryable } from '../../postgres/sql.js'
 import type { PreparedRequest } from './session-row.js'
+import { callLines, type StoredArguments, splitCalls } from './stored-arguments.js'
 
 type Of = { readonly tenantId: string; readonly sessionId: string }
 
@@ -14,8 +15,8 @@ export interface StoredTurn {
   readonly decisions: Decision[]
   /** With the values that were found. Null where the capture level stores none, or they were erased. */
   readonly fullDecisions: Decision[] | null
-  /** Of each call, as JSON: parsing all of them at once takes a tenth of a second. Null like the decisions. */
-  readonly arguments: readonly string[] | null
+  /** Null like the decisions. */
+  readonly arguments: StoredArguments
 }
 
 export type StoredDecisions = Pick<StoredTurn, 'decisions' | 'fullDecisions'>
@@ -37,7 +38,7 @@ export async function loadTurns(
   if (seqs.length === 0) return { turns: new Map(), cutAt: null }
   const rows = await sql<(TurnRow | { readonly seq: number; readonly request: null })[]>`
     with sized as (
-      select p.seq, p.request, p.model, p.decisions, d.body as full_decisions, a.body as all_arguments,
+      select p.seq, p.request, p.model, p.decisions, d.body as full_decisions, a.body,
         sum(z.size) over (order by p.seq) - z.size < ${maxBytes} as fits
       from proposals p
       left join content d on d.tenant_id = p.tenant_id and d.session_id = p.session_id and d.kind = 'decisions'
@@ -51,10 +52,8 @@ export async function loadTurns(
       where p.tenant_id = ${tenantId} and p.session_id = ${sessionId}
         and p.seq = any (${seqs.map(String)}::text[]::bigint[])
     )
-    (select seq, request, model, decisions, full_decisions, all_arguments is not null as has_arguments,
-      (select string_agg(call::text, chr(10))
-       from json_array_elements(case when json_typeof(all_arguments) = 'array' then all_arguments end) call) as arguments
-    from sized where fits)
+    (select seq, request, model, decisions, full_decisions, body is not null as has_arguments, ${callLines(sql)} as lines
+    from sized a where fits)
     union all
     (select min(seq), null, null, null, null, null, null from sized where not fits having count(*) > 0)`
   const fitting = rows.filter((row): row is TurnRow => row.request !== null)
@@ -62,15 +61,11 @@ export async function loadTurns(
   return { turns: new Map(fitting.map((row) => [row.seq, toTurn(row)])), cutAt: cut?.seq ?? null }
 }
 
-type TurnRow = Omit<StoredTurn, 'arguments'> & {
-  readonly hasArguments: boolean
-  /** A line for each call. */
-  readonly arguments: string | null
-}
+type TurnRow = Omit<StoredTurn, 'arguments'> & { readonly hasArguments: boolean; readonly lines: string | null }
 
-const toTurn = ({ hasArguments, arguments: lines, ...turn }: TurnRow): StoredTurn => ({
+const toTurn = ({ hasArguments, lines, ...turn }: TurnRow): StoredTurn => ({
   ...turn,
-  arguments: hasArguments ? (lines?.split('\n') ?? []) : null,
+  arguments: hasArguments ? splitCalls(lines) : null,
 })
 
 /** The decisions of one proposal, without the rest of its turn. */
