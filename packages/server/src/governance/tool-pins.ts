@@ -1,10 +1,10 @@
-import { hashValue } from '@countersign/engine'
+import { hashValue, type Steps } from '@countersign/engine'
 import { type Input, LIMITS, type Reply, type Routes, type ToolPin } from '@countersign/protocol'
 import { ApiError } from '../base/api-error.js'
 import { isoTime } from '../base/iso-time.js'
 import { audit } from '../context/audit.js'
 import type { Context, UserContext } from '../context/context.js'
-import { inTransaction } from '../context/work.js'
+import { inOwedTurns, inTransaction } from '../context/work.js'
 import {
   approvePinnedChange,
   findPinnedHashes,
@@ -20,7 +20,7 @@ export async function pinTools(
 ): Promise<Reply<Routes['pinTools']>> {
   const { sql } = app.database
   const scope = { tenantId, agent, environment, server }
-  const seen = new Map(tools.map(({ name, definition }) => [name, { name, definition, hash: hashValue(definition) }]))
+  const seen = await inOwedTurns(tenantId, hashInSteps(tools))
   const names = [...seen.keys()]
   const isPinned = (pinned: ReadonlyMap<string, string>) => (name: string) => pinned.get(name) === seen.get(name)?.hash
   const before = await findPinnedHashes(sql, scope, names)
@@ -29,6 +29,18 @@ export async function pinTools(
   await pinSeenTools(sql, scope, [...seen.values()], { at: app.clock(), most: LIMITS.toolPinsPerServer })
   const pinned = isPinned(await findPinnedHashes(sql, scope, names))
   return { changed: names.filter((name) => !pinned(name)) }
+}
+
+type SeenTool = Input<Routes['pinTools']>['body']['tools'][number]
+
+/** By name. */
+function* hashInSteps(tools: readonly SeenTool[]): Steps<Map<string, SeenTool & { readonly hash: string }>> {
+  const seen = new Map<string, SeenTool & { readonly hash: string }>()
+  for (const { name, definition } of tools) {
+    seen.set(name, { name, definition, hash: hashValue(definition) })
+    yield
+  }
+  return seen
 }
 
 export async function listToolPins({ app, tenant }: UserContext): Promise<Reply<Routes['listToolPins']>> {
