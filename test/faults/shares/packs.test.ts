@@ -1,6 +1,11 @@
 import { afterAll, expect, test } from 'vitest'
 import { learnCaptures } from '../../../packages/server/src/captures/learn-captures.js'
-import { createTaskThread, PLAN_THREAD_LIMITS, type TaskThread } from '../../../packages/server/src/context/tasks.js'
+import {
+  createTaskThread,
+  type DraftedTools,
+  PLAN_THREAD_LIMITS,
+  type TaskThread,
+} from '../../../packages/server/src/context/tasks.js'
 import { batchOf, mailConversation } from '../../support/data/captures.js'
 import { proves } from '../../support/proves.js'
 import { expectStatus, LOOKUP, openSession } from '../../support/runtime/governed-session.js'
@@ -20,12 +25,24 @@ const planThread: TaskThread = {
   },
   close: async () => {},
 }
+/** The thread that drafts contracts, which leaves a mark on what it writes. */
+const background = createTaskThread()
+const marking: TaskThread = {
+  run: async (tenantId, name, input, transfer) => {
+    const output = await background.run(tenantId, name, input, transfer)
+    if (name !== 'draftTools') return output
+    const { drafts, ...rest } = output as DraftedTools
+    return { ...rest, drafts: drafts.map((draft) => ({ ...draft, text: `# marked\n${draft.text}` })) } as typeof output
+  },
+  close: async () => {},
+}
 afterAll(async () => {
+  await background.close()
   await patient.close()
   await impatient.close()
 })
 
-const { runtime, api, owner } = await withOwnedRuntime({ parts: { planThread } })
+const { runtime, api, owner } = await withOwnedRuntime({ parts: { planThread, thread: marking } })
 const [{ parts }] = runtime.instances
 
 const REFUND = { file: 'refund.yaml', text: 'tool: refund\nside_effect: financial\n' }
@@ -76,6 +93,17 @@ proves('limit.fair.packs', 'contracts are listed with their drift beside the tur
   }
   const { answer, asked } = await beside(() => owner.call('listContracts', { query: { agent: 'desk' } }))
   expect([answer.status, asked]).toEqual([200, ['findDrift', 'describePack']])
+})
+
+proves('limit.fair.packs', 'learned contracts are written out in a thread, for a list and for a draft', async () => {
+  const { contracts } = (await owner.call('listContracts', { query: { agent: 'desk' } })).body
+  const learned = contracts.filter(({ source }) => source === 'inferred')
+  expect(learned.length).toBeGreaterThan(0)
+  for (const { yaml } of learned) expect(yaml).toMatch(/^# marked\n# Learned from/)
+  const drafted = await owner.call('draftPlan', { body: { agent: 'desk', environment: 'staging' } })
+  expect(drafted.status).toBe(201)
+  const texts = drafted.body.files.map(({ text }) => text)
+  expect(texts.filter((text) => text.startsWith('# marked'))).toHaveLength(learned.length)
 })
 
 /** As many files of 200 kB as a body may have: as YAML each takes about a second. */

@@ -171,9 +171,18 @@ export interface ToolsToDraft {
   readonly alpha: number | null
 }
 
+/** A learned contract, written out in the thread: as YAML, a megabyte of schema takes a third of a second. */
+export interface DraftedTool extends LearnedDraft, Pick<Draft, 'falseBlockBound'> {
+  readonly file: string
+  readonly text: string
+  /** The text without what was learned of the arguments, for a plan that would hold too much. */
+  readonly bareText: string
+  readonly words: readonly string[]
+  readonly notes: readonly string[]
+}
+
 export interface DraftedTools {
-  /** Each as JSON. */
-  readonly drafts: readonly string[]
+  readonly drafts: readonly DraftedTool[]
   /** In how many sessions each summary's tool was seen. */
   readonly sessions: readonly number[]
   /** The session.yaml of a draft that measured itself, with its rates at the top; null for one that did not. */

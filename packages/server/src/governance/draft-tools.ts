@@ -1,15 +1,19 @@
 import {
+  type Draft,
+  describeContract,
   describeRates,
   draftContracts,
+  draftNotes,
   learnPlan,
   type ObservedSession,
   readSummary,
   type ToolSummary,
+  writeContract,
   writeSession,
 } from '@countersign/engine'
 import { type JsonValue, LEARNED_ALPHA } from '@countersign/protocol'
 import { observedSessions } from '../captures/observed-sessions.js'
-import type { DraftedTools, ToolsToDraft } from '../context/tasks.js'
+import type { DraftedTool, DraftedTools, ToolsToDraft } from '../context/tasks.js'
 
 /** Contracts of an agent's tools, from what is stored of them; measured by the agent's own captures, if they are given. */
 export function draftTools({ summaries: texts, offered, salt, captures, alpha }: ToolsToDraft): DraftedTools {
@@ -24,13 +28,30 @@ export function draftTools({ summaries: texts, offered, salt, captures, alpha }:
   const sessions = summaries.map(({ sessions: seen }) => seen.length)
   if (captures === null) {
     const drafts = draftContracts(summaries, { ...options, otherwise: 'ask' })
-    return { drafts: drafts.map((draft) => JSON.stringify(draft)), sessions, session: null }
+    return { drafts: drafts.map(written), sessions, session: null }
   }
   const observed: ObservedSession[] = observedSessions(captures)
   const learned = learnPlan(summaries, observed, { ...options, alpha: alpha ?? LEARNED_ALPHA })
   return {
-    drafts: learned.drafts.map((draft) => JSON.stringify(draft)),
+    drafts: learned.drafts.map(written),
     sessions,
     session: writeSession(learned.session, describeRates(learned)),
   }
+}
+
+const written = (draft: Draft): DraftedTool => ({
+  tool: draft.contract.tool,
+  samples: draft.samples,
+  confidence: draft.confidence,
+  falseBlockBound: draft.falseBlockBound,
+  ...writeContract(draft),
+  bareText: writeContract(bare(draft)).text,
+  words: describeContract(draft.contract),
+  notes: draftNotes(draft),
+})
+
+function bare(draft: Draft): Draft {
+  const { tool, side_effect } = draft.contract
+  const contract = { tool, source: 'inferred' as const, ...(side_effect && { side_effect }) }
+  return { ...draft, contract, openings: [], wouldBlock: [], suggestions: [], shortened: true }
 }

@@ -1,9 +1,7 @@
-import type { Draft, Steps } from '@countersign/engine'
 import { ApiError } from '../base/api-error.js'
 import { TaskFailed } from '../base/work/worker-thread.js'
 import type { Context } from '../context/context.js'
-import type { DraftedTools, ToolsToDraft } from '../context/tasks.js'
-import { inTurns } from '../context/work.js'
+import type { DraftedTool, DraftedTools, ToolsToDraft } from '../context/tasks.js'
 import { loadNewestCaptures } from '../store/captures/captures.js'
 import {
   type CustomerContract,
@@ -17,7 +15,7 @@ import {
 /** Everything that is known of an agent's tools. */
 export interface AgentLearning {
   readonly agent: string
-  readonly drafts: readonly Draft[]
+  readonly drafts: readonly DraftedTool[]
   readonly tools: ReadonlyMap<string, KnownTool>
   /** By tool; a person's contract stands in place of the learned one. */
   readonly written: ReadonlyMap<string, CustomerContract>
@@ -58,7 +56,7 @@ export async function learnedDrafts(
   })
   return {
     agent,
-    drafts: await inTurns(ctx, parseEach(drafts)),
+    drafts,
     tools: new Map(tools.map((tool, at) => [tool.toolName, { ...tool, sessions: sessions[at] ?? 0 }])),
     written: new Map(written.map((contract) => [contract.toolName, contract])),
     session,
@@ -74,13 +72,4 @@ async function drafted({ app, tenant }: Context, input: ToolsToDraft): Promise<D
     app.log.warn({ tenant_id: tenant.tenantId, error }, 'contracts could not be drafted from what was learned')
     throw new ApiError('BUSY', { detail: 'contracts could not be drafted from what was learned; try again later' })
   }
-}
-
-function* parseEach(texts: readonly string[]): Steps<Draft[]> {
-  const drafts: Draft[] = []
-  for (const text of texts) {
-    drafts.push(JSON.parse(text))
-    yield
-  }
-  return drafts
 }

@@ -1,7 +1,6 @@
-import type { Draft } from '@countersign/engine'
 import type { Context } from '../context/context.js'
-import type { CompiledPack } from '../context/tasks.js'
-import { inPlanThread, inTurns } from '../context/work.js'
+import type { CompiledPack, DraftedTool } from '../context/tasks.js'
+import { inPlanThread } from '../context/work.js'
 import type { PlanFile } from '../store/governance/governance-plans.js'
 import type { AgentLearning } from './learned-drafts.js'
 import { packOf } from './pack-of.js'
@@ -20,7 +19,7 @@ export interface LearnedPack {
 export async function learnedPack(ctx: Context, { drafts, written, session }: AgentLearning): Promise<LearnedPack> {
   let remaining = drafts
   for (const lighten of [onlyFaulty, allOfThem, theCalled, null]) {
-    const named = await inTurns(ctx, packOf({ drafts: remaining, written, session }))
+    const named = packOf({ drafts: remaining, written, session })
     const files = named.map(({ file, text }) => ({ file, text }))
     const compiled = await inPlanThread(ctx, 'compilePack', files)
     if (compiled.ok) return { files, pack: compiled }
@@ -33,17 +32,12 @@ export async function learnedPack(ctx: Context, { drafts, written, session }: Ag
   throw new Error('the last try compiles or is refused')
 }
 
-type Lighten = (drafts: readonly Draft[], faulty: ReadonlySet<string>) => readonly Draft[]
+type Lighten = (drafts: readonly DraftedTool[], faulty: ReadonlySet<string>) => readonly DraftedTool[]
 
-const onlyFaulty: Lighten = (drafts, faulty) =>
-  drafts.map((draft) => (faulty.has(draft.contract.tool) ? bare(draft) : draft))
+const onlyFaulty: Lighten = (drafts, faulty) => drafts.map((draft) => (faulty.has(draft.tool) ? bare(draft) : draft))
 
 const allOfThem: Lighten = (drafts) => drafts.map(bare)
 
 const theCalled: Lighten = (drafts) => drafts.filter(({ samples }) => samples > 0).map(bare)
 
-const bare = (draft: Draft): Draft => {
-  const { tool, side_effect } = draft.contract
-  const contract = { tool, source: 'inferred' as const, ...(side_effect && { side_effect }) }
-  return { ...draft, contract, openings: [], wouldBlock: [], suggestions: [], shortened: true }
-}
+const bare = (draft: DraftedTool): DraftedTool => ({ ...draft, text: draft.bareText })

@@ -1,7 +1,6 @@
-import { describeContract, draftNotes, type Steps, writeContract } from '@countersign/engine'
 import { type ContractRow, confidenceOf, type Input, type Reply, type Routes } from '@countersign/protocol'
 import type { UserContext } from '../context/context.js'
-import { inPlanThread, inTurns } from '../context/work.js'
+import { inPlanThread } from '../context/work.js'
 import { listLearnedAgents } from '../store/captures/learned-tools.js'
 import { findApprovedPlans } from '../store/governance/plans.js'
 import { type AgentLearning, learnedDrafts } from './learned-drafts.js'
@@ -27,23 +26,11 @@ async function rowsOf(ctx: UserContext, learning: AgentLearning): Promise<Contra
   const drift = await driftOf(ctx, learning, running[0]?.compiled ?? null)
   const words = await wordsOfWritten(ctx, learning)
   const now = ctx.app.clock()
-  return inTurns(ctx, rowsInSteps(learning, { approved, drift, words, now }))
-}
-
-interface Beside {
-  readonly approved: ReadonlySet<string>
-  readonly drift: ReadonlyMap<string, string[]>
-  readonly words: ReadonlyMap<string, readonly string[]>
-  readonly now: Date
-}
-
-function* rowsInSteps(learning: AgentLearning, { approved, drift, words, now }: Beside): Steps<ContractRow[]> {
-  const rows: ContractRow[] = []
-  for (const draft of learning.drafts) {
-    const { tool } = draft.contract
+  return learning.drafts.map((draft) => {
+    const { tool } = draft
     const written = learning.written.get(tool)
     const known = learning.tools.get(tool)
-    rows.push({
+    return {
       agent: learning.agent,
       tool_name: tool,
       source: written === undefined ? 'inferred' : 'customer',
@@ -55,14 +42,12 @@ function* rowsInSteps(learning: AgentLearning, { approved, drift, words, now }: 
       pass_rate: known === undefined || known.judged === 0 ? null : known.passed / known.judged,
       approved: approved.has(tool),
       drift: (written === undefined && drift.get(tool)) || [],
-      words: [...(words.get(tool) ?? describeContract(draft.contract))],
-      notes: written === undefined ? draftNotes(draft) : [],
-      yaml: written?.text ?? writeContract(draft).text,
+      words: [...(words.get(tool) ?? draft.words)],
+      notes: written === undefined ? [...draft.notes] : [],
+      yaml: written?.text ?? draft.text,
       updated_at: (known?.updatedAt ?? now).toISOString(),
-    })
-    yield
-  }
-  return rows
+    }
+  })
 }
 
 /** Contracts that people wrote, in words. One that does not compile by itself has none. */
@@ -85,7 +70,7 @@ async function driftOf(
   running: string | null,
 ): Promise<ReadonlyMap<string, string[]>> {
   if (running === null) return new Map()
-  const learned = await inTurns(ctx, learnedFiles(learning))
+  const learned = learnedFiles(learning)
   if (learned.length === 0) return new Map()
   const files = learned.map(({ file, text }) => ({ file, text }))
   return inPlanThread(ctx, 'findDrift', { files, running })

@@ -1,4 +1,3 @@
-import { type Steps, writeContract } from '@countersign/engine'
 import type { PlanFile } from '../store/governance/governance-plans.js'
 import type { AgentLearning } from './learned-drafts.js'
 
@@ -10,28 +9,19 @@ export interface PackFile extends PlanFile {
   readonly tool: string | null
 }
 
-/** The pack that an agent's learning makes: a person's contracts as they are, the rest as learned. Tool by tool. */
-export function* packOf(contracts: Contracts): Steps<PackFile[]> {
+/** The pack that an agent's learning makes: a person's contracts as they are, the rest as learned. */
+export function packOf(contracts: Contracts): PackFile[] {
   const written = [...contracts.written.values()].map(({ toolName, file, text }) => ({ tool: toolName, file, text }))
   const files = new Map<string, PackFile>()
   const session = contracts.session == null ? [] : [{ tool: null, file: 'session.yaml', text: contracts.session }]
-  for (const { tool, file, text } of [...session, ...written, ...(yield* learnedFiles(contracts))]) {
+  for (const { tool, file, text } of [...session, ...written, ...learnedFiles(contracts)]) {
     let name = file
     for (let copy = 2; files.has(name); copy++) name = file.replace(/(\.\w+)?$/, `-${copy}$1`)
     files.set(name, { tool, file: name, text })
-    yield
   }
   return [...files.values()].sort((a, b) => (a.file < b.file ? -1 : 1))
 }
 
 /** The contracts of the tools for which nobody wrote one. */
-export function* learnedFiles({ drafts, written }: Contracts): Steps<PackFile[]> {
-  const files: PackFile[] = []
-  for (const draft of drafts) {
-    const { tool } = draft.contract
-    if (written.has(tool)) continue
-    files.push({ tool, ...writeContract(draft) })
-    yield
-  }
-  return files
-}
+export const learnedFiles = ({ drafts, written }: Contracts): PackFile[] =>
+  drafts.filter(({ tool }) => !written.has(tool)).map(({ tool, file, text }) => ({ tool, file, text }))

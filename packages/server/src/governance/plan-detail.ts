@@ -32,11 +32,7 @@ export async function comparePlan(
   const other = approvedAt === null ? approved : await findPlanBefore(sql, { ...scope, decidedAt: approvedAt })
   const running = other === null ? null : await findPlanText(sql, scope.tenantId, other.compiledHash)
   const learning = await learnedDrafts(ctx, agent)
-  const learned = (learning?.drafts ?? []).map(({ contract, samples, confidence }) => ({
-    tool: contract.tool,
-    samples,
-    confidence,
-  }))
+  const learned = (learning?.drafts ?? []).map(({ tool, samples, confidence }) => ({ tool, samples, confidence }))
   const { compiled, advisories } = pack
   const comparison = await inPlanThread(ctx, 'comparePlans', { pack: { compiled, advisories }, running, learned })
   return { running: approved, ...comparison }
