@@ -95,11 +95,18 @@ test("an owner's long works are done one after another, short ones at once, and 
 })
 
 test('works start at once until their owner had a slice, and then wait', async () => {
-  const { run } = createTurns({ sliceMs: 30 })
   const done: string[] = []
-  const all = ['first', 'second', 'third'].map((name) => run(by('one'), work(name, 1, done)))
-  expect(done).toEqual(['first', 'second'])
-  await Promise.all(all)
+  const begin = (sliceMs: number) => {
+    const { run } = createTurns({ sliceMs })
+    const inOneStep = (name: string) => asOneStep(() => runToEnd(work(name, 1, done)))
+    return Promise.all(['first', 'second', 'third'].map((name) => run(by('one'), inOneStep(name))))
+  }
+  const atOnce = begin(60_000)
+  expect(done.splice(0)).toEqual(['first', 'second', 'third'])
+  // The first takes longer than that.
+  const inTurn = begin(20)
+  expect(done).toEqual(['first'])
+  await Promise.all([atOnce, inTurn])
   expect(done).toEqual(['first', 'second', 'third'])
 })
 
