@@ -111,6 +111,19 @@ proves('limit.workflow-bytes', async () => {
   expect(JSON.stringify(view.body).length).toBeLessThan(2.5 * PAGE)
 })
 
+proves('limit.pages.shared-limits', async () => {
+  // Plans of one tenant may give one name thousands of windows.
+  await sql`
+    insert into shared_limit_counts
+      (tenant_id, name, id, buckets, amounts, past, used, expires_at, per, counts, time_window, most)
+    select ${tenantId}, 'mails_' || at % 8, 'id_' || at, array[1::bigint], array[1::numeric], 0, 1,
+      clock_timestamp() + interval '1 day', 'agent', 'calls', (at + 1) || 'm', 10
+    from generate_series(0, 3999) at`
+  const { limits } = (await owner.call('listSharedLimits')).body
+  expect(limits).toHaveLength(256)
+  expect(new Set(limits.map(({ name, window }) => `${name} ${window}`)).size).toBe(256)
+})
+
 test('a call that took too many steps to judge does not make its ledger look changed', async () => {
   const session = await openSession(api, { plan: planOf([{ tool: 'act', side_effect: 'read', gate: 'allow' }]) })
   const args = (call: number) => ({ rows: many(3_000, (at) => ({ id: `r${call}-${at}`, n: at })) })

@@ -1,6 +1,7 @@
-import { bucketEndMs, limitIdFor, type NamedLimit } from '@countersign/engine'
+import { bucketEndMs, limitIdFor, type NamedLimit, type Steps } from '@countersign/engine'
 import { type Input, type Reply, type Routes, type SharedLimitUsage, windowMs } from '@countersign/protocol'
 import type { UserContext } from '../context/context.js'
+import { inTurns } from '../context/work.js'
 import {
   findLimitUsage,
   KEYS_READ,
@@ -32,21 +33,45 @@ export async function listSharedLimits(
   }
   const perAgent = firstOfEach(rows).filter(({ per }) => per === 'agent')
   const agents = perAgent.length === 0 ? [] : await listAgentNames(sql, tenantId)
-  const known = perAgent.flatMap((limit) => ids(limit, agents))
-  return { limits: limitsOf(rows, new Map(known.map(({ id, key: agent }) => [id, agent]))) }
+  const names = await inTurns(
+    ctx,
+    namesInSteps(agents, (agent) => perAgent.flatMap((limit) => ids(limit, [agent]))),
+  )
+  return { limits: limitsOf(rows, names) }
+}
+
+/** The agent behind each id: ids are hashes, and there are as many to try as limits times agents. */
+function* namesInSteps(
+  agents: readonly string[],
+  idsOf: (agent: string) => readonly { readonly id: string }[],
+): Steps<Map<string, string>> {
+  const names = new Map<string, string>()
+  for (const agent of agents) {
+    for (const { id } of idsOf(agent)) names.set(id, agent)
+    yield
+  }
+  return names
 }
 
 const limitKey = ({ name, per, counts, window }: NamedLimit) => JSON.stringify([name, per, counts, window])
 
-/** A row of each limit. Rows of one limit stand together, and the newest bound is as good as any. */
-const firstOfEach = (rows: readonly LimitUsage[]): LimitUsage[] => [
-  ...new Map(rows.map((row) => [limitKey(row), row])).values(),
-]
+/** The rows of each limit. */
+function byLimit(rows: readonly LimitUsage[]): [LimitUsage, ...LimitUsage[]][] {
+  const limits = new Map<string, [LimitUsage, ...LimitUsage[]]>()
+  for (const row of rows) {
+    const known = limits.get(limitKey(row))
+    if (known === undefined) limits.set(limitKey(row), [row])
+    else known.push(row)
+  }
+  return [...limits.values()]
+}
+
+/** A row of each limit: one bound is as good as any. */
+const firstOfEach = (rows: readonly LimitUsage[]): LimitUsage[] => byLimit(rows).map(([first]) => first)
 
 function limitsOf(rows: readonly LimitUsage[], names: ReadonlyMap<string, string>): SharedLimitUsage[] {
-  return firstOfEach(rows).map((limit) => {
-    const { name, per, counts, window, most, keys } = limit
-    const own = rows.filter((row) => limitKey(row) === limitKey(limit))
+  return byLimit(rows).map((own) => {
+    const { name, per, counts, window, most, keys } = own[0]
     return {
       name,
       per,

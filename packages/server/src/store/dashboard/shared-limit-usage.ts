@@ -19,8 +19,10 @@ export const KEYS_READ = 5_000
 const NAMES_READ = 64
 const AGENTS_READ = 500
 const KEYS_SHOWN = 20
+/** Of one name a tenant may have thousands, each with another window. */
+const LIMITS_SHOWN = 256
 
-/** Every limit that is in use, each with the keys that have used most of it. */
+/** The limits that are in use, as many as a person looks at, each with the keys that have used most of it. */
 export async function listLimitUsage(sql: Queryable, tenantId: string): Promise<LimitUsage[]> {
   return usageOf(
     sql,
@@ -77,12 +79,13 @@ function usageOf(sql: Queryable, rows: Fragment, tenantId: string): Promise<Limi
           floor((extract(epoch from clock_timestamp()) * 1000 - w.ms) / (w.ms / ${LIMITS.sharedLimitBuckets}))
       ) as parts
     ), ranked as (
-      select *, count(*) over same as keys, row_number() over (same order by used / most desc, id collate "C") as place
+      select *, count(*) over same as keys, row_number() over (same order by used / most desc, id collate "C") as place,
+        dense_rank() over (order by name collate "C", time_window, per, counts) as limit_place
       from live window same as (partition by name, per, counts, time_window)
     )
     select name, per, counts, time_window as "window", id, trim_scale(most)::text as most, trim_scale(used)::text as used,
       oldest::text, keys::int
-    from ranked where place <= ${KEYS_SHOWN}
+    from ranked where place <= ${KEYS_SHOWN} and limit_place <= ${LIMITS_SHOWN}
     order by name collate "C", time_window, per, counts, place`
 }
 
