@@ -79,10 +79,18 @@ export function grown(body: JsonValue, growths: readonly Growth[]): JsonValue {
     const chosen = WAYS[way % WAYS.length] as Way
     const places = placesIn(holder).filter(({ value }) => chosen.fits(value))
     const at = places[place % (places.length || 1)]
-    at?.set(chosen.change(at.value, size))
+    // Many of something large would not fit into the memory of the search, let alone into a body.
+    at?.set(chosen.change(at.value, Math.min(size, Math.ceil(MOST_VALUES / valuesIn(at.value)))))
   }
   return holder.body
 }
+
+const MOST_VALUES = 1_000_000
+
+const valuesIn = (value: JsonValue): number =>
+  typeof value === 'object' && value !== null
+    ? Object.values(value).reduce<number>((sum, part) => sum + valuesIn(part as JsonValue), 1)
+    : 1
 
 const MOST_PLACES = 5_000
 
