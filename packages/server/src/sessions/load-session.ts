@@ -2,7 +2,7 @@ import type { Input, Reply, Routes } from '@countersign/protocol'
 import { loadForDecision } from '../change/change-session.js'
 import { sessionView } from '../change/session-view.js'
 import type { Context } from '../context/context.js'
-import { inTurns } from '../context/work.js'
+import { inOwedTurns } from '../context/work.js'
 import { withArgumentsInDoubt } from '../ledgers/calls-in-doubt.js'
 import { findSessionByIds } from '../store/sessions/findable-ids.js'
 
@@ -15,7 +15,7 @@ export async function loadSession(
   return {
     session: sessionView(session, plan),
     ...(query.include === 'pending'
-      ? { pending: await withArgumentsInDoubt(sql, session, (steps) => inTurns(ctx, steps)) }
+      ? { pending: await withArgumentsInDoubt(sql, session, (steps) => inOwedTurns(ctx.tenant.tenantId, steps)) }
       : {}),
     ledger: session.head.ledger,
   }
