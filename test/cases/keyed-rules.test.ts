@@ -171,7 +171,7 @@ describe('a plan that keeps very much', () => {
 
   proves('limit.fair.kept-values', 'each value that a call adds to takes steps of judging', () => {
     expect(reasonsOf(counting(40), [find(...Array(64).keys())])).toEqual([Array(64).fill('allow')])
-    expect(reasonsOf(counting(2_500), [find(1, 2)])).toEqual([['allow', 'response_format_invalid']])
+    expect(reasonsOf(counting(2_000), [find(1, 2)])).toEqual([['allow', 'response_format_invalid']])
   })
 
   proves('limit.fair.kept-values', 'of all names together a session keeps so many keys', () => {

@@ -51,6 +51,8 @@ export const limits = {
   'limit.bytes.stop-and-evidence': 'A tenant without bytes left can still kill sessions and report what ran',
   'limit.pages.captures': 'A page of captures is bounded by bytes, and the pages after it bring the rest',
   'limit.plan-problems': 'Of a plan with many problems the first fifty are named and the others counted, in small pieces',
+  'limit.rules-per-list':
+    'Each list and table of a contract or session definition has at most 2,048 entries, which are prepared one by one with other work in between',
   'limit.plan-advisories': 'Of the advisories on a plan the first hundred of each kind are listed, and the others counted',
   'limit.pages.timeline': 'A page of a timeline is bounded by bytes, also where each event leaves a large state',
   'limit.pages.tool-pins': 'Of tools whose definition changed, the newest that fit into a megabyte are shown, and the next once these are decided',

@@ -131,6 +131,33 @@ export const PLAN_SHAPES: readonly Shape[] = [
     },
   },
   {
+    name: 'plans: ten with thousands of rules about one tool',
+    build: () => {
+      const plans = many(10, (plan) =>
+        compiledOf({
+          contracts: [
+            ...many(5, (at) => ({
+              tool: `t${at}`,
+              ...FIXED,
+              preconditions: many(2_000, (row) => ({
+                requires_prior_tool: 'last',
+                same: [{ path: '$.a', as: `$.b${plan}_${at}_${row}` }],
+              })),
+            })),
+            {
+              tool: 'last',
+              ...FIXED,
+              aggregates: many(2_000, (row) => ({ name: `n${row}`, function: 'count' as const, lte: 5 })),
+            },
+          ],
+        }),
+      )
+      return async (attacker) => {
+        await Promise.all(plans.map((plan) => createSession(attacker, plan)))
+      }
+    },
+  },
+  {
     name: 'plans: 30 of many small schemas',
     tenants: 4,
     build: () => {

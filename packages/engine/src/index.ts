@@ -27,6 +27,7 @@ export {
   hashPlanInSteps,
   type Preparation,
   type PrepareOptions,
+  planSizeProblem,
   preparePlan,
   preparePlanInSteps,
 } from './compile/prepare-plan.js'

@@ -159,20 +159,20 @@ export const JUDGING_SHAPES: readonly HostileShape[] = [
   ),
   shape(
     'lengths of long text',
-    { argument_value_invariants: rules(5_000, () => ({ path: '$.a', length_lte: 200_000 })) },
+    { argument_value_invariants: rules(2_000, () => ({ path: '$.a', length_lte: 200_000 })) },
     { a: LONG_TEXT },
   ),
   shape(
     'hashes of large values',
     {
       binds: [{ name: 'x', from: 'output', path: '$.x' }],
-      refs: range(3_000, () => ({ path: '$.a', ref: 'x' })),
+      refs: range(2_000, () => ({ path: '$.a', ref: 'x' })),
     } as Omit<Contract, 'tool'>,
     { a: MANY_KEYS },
   ),
   shape(
     'sources × values',
-    { sources: range(5_000, (at) => ({ path: `$.items[*].x${at}`, from: ['user'], otherwise: 'block' })) } as Omit<
+    { sources: range(2_000, (at) => ({ path: `$.items[*].x${at}`, from: ['user'], otherwise: 'block' })) } as Omit<
       Contract,
       'tool'
     >,

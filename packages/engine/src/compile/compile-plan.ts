@@ -67,11 +67,12 @@ export function* compilePlanInSteps(
   }
   const files = contracts.filter(({ source }) => source.isFile)
   const contractFiles = new Map(files.map(({ source, compiled: { tool } }) => [tool, source.file]))
-  const { plan, problems } = yield* prepareParts(compiled, { policy: options.policy, contractFiles })
-  if (problems.length > 0) {
+  const prepared = yield* prepareParts(compiled, { policy: options.policy, contractFiles })
+  if (!prepared.ok) {
     const sourceOf = ({ index }: PlanProblem) => (index === null ? session?.source : contracts[index]?.source)
-    return { ok: false, errors: inOrder(problems.map((problem) => toNote(problem, sourceOf(problem)))) }
+    return { ok: false, errors: inOrder(prepared.problems.map((problem) => toNote(problem, sourceOf(problem)))) }
   }
+  const { plan } = prepared
   const warnings = inOrder(planWarnings(plan, contracts, session))
   return { ok: true, compiled_session: compiled, compiled_hash: plan.hash, contractFiles, warnings, plan }
 }

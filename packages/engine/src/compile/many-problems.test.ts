@@ -43,9 +43,9 @@ test.each([
     'unknown limits of tools',
     planOf(
       many(1_000, (at) => ({ tool: long(`t${at}`) })),
-      { session_limits: { max_calls_per_tool: Object.fromEntries(many(3_000, (at) => [long(`u${at}`), 1])) } },
+      { session_limits: { max_calls_per_tool: Object.fromEntries(many(2_000, (at) => [long(`u${at}`), 1])) } },
     ),
-    3_000,
+    2_000,
   ],
   [
     'unknown targets of phases',
@@ -75,6 +75,54 @@ proves('limit.plan-problems', 'fifty problems are all named', () => {
   const problems = problemsOf(planOf(many(50, (at) => ({ tool: `t${at}`, forbids_after: ['lok'] }))))
   expect(problems).toHaveLength(50)
   expect(problems[49]).toContain('the tool "lok" is not declared')
+})
+
+proves('limit.rules-per-list', () => {
+  const most = 2_048
+  const path = '$.a'
+  const lists: Record<string, (at: number) => object> = {
+    binds: () => ({ name: 'x', path }),
+    refs: () => ({ path, ref: 'x' }),
+    envelopes: () => ({ name: 'y', path, direction: 'at_most' }),
+    establishes: () => ({ name: 'y', path }),
+    aggregates: (at) => ({ name: `a${at}`, path, lte: 1 }),
+    sources: () => ({ path, from: ['user'] }),
+    resources: (at) => ({ key: `r${at}:{${path}}` }),
+    preconditions: (at) => ({ requires_prior_tool: 'u', same: [{ path, as: `$.b${at}` }] }),
+    argument_value_invariants: () => ({ path, exists: true }),
+    checkpoint: () => ({ reason: 'r' }),
+  }
+  for (const [list, rule] of Object.entries(lists)) {
+    const planWith = (count: number) => planOf([{ tool: 't', [list]: many(count, rule) }, { tool: 'u' }])
+    expect(problemsOf(planWith(most + 1))).toEqual([expect.stringContaining(`contracts.0.${list}: `)])
+    const stepsOf = (count: number) => [...preparePlanInSteps(planWith(count))].length
+    // At least a step for each rule: other work goes on between any two of them.
+    expect(stepsOf(most) - stepsOf(1), list).toBeGreaterThanOrEqual(most - 1)
+  }
+})
+
+proves('limit.rules-per-list', 'values of one rule, and what a checkpoint shows, are prepared in steps too', () => {
+  const stepsOf = (contract: object) => [...preparePlanInSteps(planOf([{ tool: 't', ...contract }]))].length
+  const oneOf = (count: number) => ({ argument_value_invariants: [{ path: '$.a', one_of: many(count, (at) => [at]) }] })
+  expect(stepsOf(oneOf(9_001)) - stepsOf(oneOf(1))).toBeGreaterThanOrEqual(9_000)
+  const shown = (count: number) => ({
+    checkpoint: { reason: 'r', context: many(count, () => ({ label: 'l', path: '$.a' })) },
+  })
+  expect(stepsOf(shown(2_001)) - stepsOf(shown(1))).toBeGreaterThanOrEqual(2_000)
+})
+
+test('what thousands of rules require of one tool is told apart in time proportional to them', () => {
+  // To look through all of them for each took more than five seconds in one piece.
+  const required = (from: number) =>
+    many(2_000, (at) => ({ requires_prior_tool: 'u', same: [{ path: '$.a', as: `$.b${from + at}` }] }))
+  const plan = planOf([...many(6, (at) => ({ tool: `t${at}`, preconditions: required(at * 2_000) })), { tool: 'u' }])
+  const prepared = preparePlan(plan)
+  expect(prepared.ok && prepared.plan.contracts.get('u')?.provides).toHaveLength(12_000)
+})
+
+test('of a plan that is too large nothing else is said', () => {
+  const plan = planOf(many(20_000, (at) => ({ tool: `t${at}`, forbids_after: ['lok'] })))
+  expect(problemsOf(plan)).toEqual(['session: the plan is larger than 1048576 bytes (split it across several agents)'])
 })
 
 proves('limit.plan-problems', 'names are looked up contract by contract, with other work in between', () => {

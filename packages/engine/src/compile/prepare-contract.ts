@@ -14,7 +14,7 @@ import { sourceSteps } from '../contract/source-path.js'
 import type { PreparedSource } from '../contract/source-rule.js'
 import type { CompiledPath } from '../json/json-path.js'
 import { type CompiledSchema, compileSchemaInSteps } from '../json/schema/json-schema.js'
-import type { Steps } from '../text/steps.js'
+import { flatMapInSteps, type Steps } from '../text/steps.js'
 import { FIXES } from './fixes.js'
 import { prepareInvariants, preparePath } from './prepare-invariant.js'
 import { prepareKept } from './prepare-kept.js'
@@ -37,7 +37,7 @@ export function* prepareContract(contract: CompiledContract, around: ContractSur
   const invariants = (list: Parameters<typeof prepareInvariants>[0], at: string[], allowsRef: boolean) =>
     prepareInvariants(list, { at, report, allowsRef })
   yield
-  const kept = prepareKept(contract, around.keyedEnvelopes, report)
+  const kept = yield* prepareKept(contract, around.keyedEnvelopes, report)
   const outputInvariants = yield* invariants(
     contract.assertions?.output_invariants,
     ['assertions', 'output_invariants'],
@@ -59,11 +59,11 @@ export function* prepareContract(contract: CompiledContract, around: ContractSur
     ),
     ...kept,
     usesRefs: kept.refs.length > 0 || [...outputInvariants, ...argumentInvariants].some(({ ref }) => ref !== null),
-    sources: prepareSources(contract.sources, report),
+    sources: yield* prepareSources(contract.sources, report),
     longest: longestTexts(contract.columns),
     preconditions: around.preconditions,
     provides: around.provides,
-    resources: prepareResources(contract.resources, report),
+    resources: yield* prepareResources(contract.resources, report),
     checkpoints: yield* prepareCheckpoints(contract.checkpoint, report),
     policy: preparePolicy(contract.policy?.cedar, around.policy, report, argumentNames(contract.arguments)),
     hours: prepareHoursOf(contract.hours, report),
@@ -123,8 +123,8 @@ function* prepareSchema(schema: CompiledContract['arguments'], report: Report): 
   return null
 }
 
-function prepareSources(list: CompiledContract['sources'], report: Report): PreparedSource[] {
-  return (list ?? []).flatMap((rule, index) => {
+function prepareSources(list: CompiledContract['sources'], report: Report): Steps<PreparedSource[]> {
+  return flatMapInSteps(list, (rule, index) => {
     const steps = sourceSteps(rule.path)
     if (steps !== null) return [{ rule, steps, known: new Set(rule.known?.hashes) }]
     report(['sources', index, 'path'], 'a source path can only name arguments', FIXES.source_path)
@@ -140,11 +140,10 @@ function longestTexts(columns: CompiledContract['columns']): ReadonlyMap<string,
   return longest
 }
 
-function prepareResources(list: CompiledContract['resources'], report: Report): PreparedResource[] {
-  return (list ?? []).map(({ key, mode }, index) => ({
-    parts: keyParts(key, ['resources', index, 'key'], report),
-    mode,
-  }))
+function prepareResources(list: CompiledContract['resources'], report: Report): Steps<PreparedResource[]> {
+  return flatMapInSteps(list, ({ key, mode }, index) => [
+    { parts: keyParts(key, ['resources', index, 'key'], report), mode },
+  ])
 }
 
 /** Splits `order:{$.order_id}` into its literal parts and its paths. */
@@ -173,12 +172,14 @@ function* prepareCheckpoints(checkpoint: CompiledContract['checkpoint'], report:
     checkpoint === undefined ? [] : Array.isArray(checkpoint) ? checkpoint : [checkpoint as Checkpoint]
   const prepared: PreparedCheckpoint[] = []
   for (const [index, definition] of list.entries()) {
-    definition.context.forEach(({ path }, item) => {
+    for (const [item, { path }] of definition.context.entries()) {
       preparePath(path, ['checkpoint', index, 'context', item, 'path'], report)
-    })
+      yield
+    }
     const at = ['checkpoint', index, 'when']
     const when = yield* prepareInvariants(definition.when, { at, report, allowsRef: false })
     prepared.push({ definition, when })
+    yield
   }
   return prepared
 }

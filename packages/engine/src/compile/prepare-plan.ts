@@ -56,15 +56,13 @@ export function* preparePlanInSteps(compiled: unknown, options: PrepareOptions =
   const shape = yield* checkShape(compiled, options.contractShape ?? CONTRACT_SHAPE)
   if (!shape.ok) return shape
   yield
-  const { plan, problems } = yield* prepareParts(shape.compiled, options)
-  if (problems.length === 0) return { ok: true, plan }
-  return {
-    ok: false,
-    problems: problems.map(({ tool, path, message, fix }) => {
-      const place = [tool === null ? 'session' : `contract of ${tool}`, ...path].join('.')
-      return `${place}: ${message} (${fix})`
-    }),
-  }
+  const prepared = yield* prepareParts(shape.compiled, options)
+  return prepared.ok ? prepared : { ok: false, problems: prepared.problems.map(describeProblem) }
+}
+
+function describeProblem({ tool, path, message, fix }: PlanProblem): string {
+  const place = [tool === null ? 'session' : `contract of ${tool}`, ...path].join('.')
+  return `${place}: ${message} (${fix})`
 }
 
 type Shape = { ok: true; compiled: CompiledSession } | { ok: false; problems: string[] }
@@ -114,18 +112,15 @@ export interface PlanProblem extends Problem {
   readonly index: number | null
 }
 
-/** For a compiled session of valid shape: the plan and its first problems. With any problem the plan must not be used. */
-export function prepareParts(
-  compiled: CompiledSession,
-  options: PrepareOptions,
-): Steps<{ plan: Plan; problems: PlanProblem[] }> {
+/** The plan, or its first problems. */
+export type PreparedParts = { ok: true; plan: Plan } | { ok: false; problems: PlanProblem[] }
+
+/** For a compiled session of valid shape. */
+export function prepareParts(compiled: CompiledSession, options: PrepareOptions): Steps<PreparedParts> {
   return withinCompileBudget(preparePartsOf(compiled, options))
 }
 
-function* preparePartsOf(
-  compiled: CompiledSession,
-  options: PrepareOptions,
-): Steps<{ plan: Plan; problems: PlanProblem[] }> {
+function* preparePartsOf(compiled: CompiledSession, options: PrepareOptions): Steps<PreparedParts> {
   const problems = new Problems<PlanProblem>()
   const reportTo: ReportTo = (tool, index) => (path, message, fix) => {
     problems.add({ tool, index, path }, message, fix)
@@ -133,9 +128,7 @@ function* preparePartsOf(
   const { session } = compiled
   const sessionReport = reportTo(null, null)
   const canonical = yield* canonicalJsonInSteps(compiled as unknown as JsonValue)
-  if (Buffer.byteLength(canonical) > LIMITS.planBytes) {
-    sessionReport([], `the plan is larger than ${LIMITS.planBytes} bytes`, 'split it across several agents')
-  }
+  if (isTooLarge(canonical)) return { ok: false, problems: [TOO_LARGE] }
   yield
   const graph = yield* buildPhaseGraph(session, sessionReport)
 
@@ -155,7 +148,7 @@ function* preparePartsOf(
       session,
       policy: options.policy,
       preconditions: demands[index] ?? [],
-      provides: provisions.get(contract.tool) ?? [],
+      provides: [...(provisions.get(contract.tool)?.values() ?? [])],
       keyedEnvelopes: keyed,
       report,
     })
@@ -177,16 +170,24 @@ function* preparePartsOf(
     longestTimeoutMs: (tools) => longestTimeout(contracts, tools),
   }
   const { kept, more } = problems
-  return { plan, problems: more === 0 ? kept : [...kept, notListed(more)] }
+  if (kept.length === 0) return { ok: true, plan }
+  return { ok: false, problems: more === 0 ? kept : [...kept, notListed(more)] }
 }
 
-const notListed = (more: number): PlanProblem => ({
-  tool: null,
-  index: null,
-  path: [],
-  message: more === 1 ? 'one more problem is not listed' : `${more} more problems are not listed`,
-  fix: 'correct the others first',
-})
+const ofThePlan = (message: string, fix: string): PlanProblem => ({ tool: null, index: null, path: [], message, fix })
+
+const TOO_LARGE = ofThePlan(`the plan is larger than ${LIMITS.planBytes} bytes`, 'split it across several agents')
+
+/** What `preparePlan` says of a plan that is too large, found by its JSON alone. */
+export const planSizeProblem = (json: string): string | null => (isTooLarge(json) ? describeProblem(TOO_LARGE) : null)
+
+const isTooLarge = (json: string): boolean => Buffer.byteLength(json) > LIMITS.planBytes
+
+const notListed = (more: number): PlanProblem =>
+  ofThePlan(
+    more === 1 ? 'one more problem is not listed' : `${more} more problems are not listed`,
+    'correct the others first',
+  )
 
 /** Beside what was compiled: the tables of a contract, and the plan itself as values. As measured, in bytes. */
 const WEIGHT_OF_CONTRACT = 2_048
@@ -223,21 +224,21 @@ function derivedFrom(compiled: CompiledSession, contracts: ReadonlyMap<string, P
 function* collectPreconditions(
   contracts: readonly CompiledContract[],
   reportTo: ReportTo,
-): Steps<{ demands: PreparedPrecondition[][]; provisions: Map<string, Provision[]> }> {
-  const provisions = new Map<string, Provision[]>()
+): Steps<{ demands: PreparedPrecondition[][]; provisions: Map<string, Map<string, Provision>> }> {
+  const provisions = new Map<string, Map<string, Provision>>()
   const demands: PreparedPrecondition[][] = []
   for (const [index, contract] of contracts.entries()) {
-    if (contract.preconditions !== undefined) yield
     const report = reportTo(contract.tool, index)
     beginContract()
     const own: PreparedPrecondition[] = []
     for (const [item, precondition] of (contract.preconditions ?? []).entries()) {
       const { demand, provision } = yield* preparePrecondition(precondition, ['preconditions', item], report)
       if (provision !== null) {
-        const known = provisions.get(provision.tool) ?? []
-        if (!known.some(({ key }) => key === provision.key)) provisions.set(provision.tool, [...known, provision])
+        const known = provisions.get(provision.tool) ?? new Map()
+        if (!known.has(provision.key)) provisions.set(provision.tool, known.set(provision.key, provision))
       }
       own.push(demand)
+      yield
     }
     demands.push(own)
   }

@@ -23,12 +23,13 @@ export function* preparePrecondition(
   const here: CompiledPath[] = []
   const there: CompiledPath[] = []
   const one = { singular: 'both calls must share a single one' }
-  precondition.same?.forEach(({ path, as }, index) => {
+  for (const [index, { path, as }] of (precondition.same ?? []).entries()) {
     const mine = preparePath(path, [...at, 'same', index, 'path'], report, one)
     const theirs = preparePath(as, [...at, 'same', index, 'as'], report, one)
     if (mine !== null) here.push(mine)
     if (theirs !== null) there.push(theirs)
-  })
+    yield
+  }
   const withOutput = yield* prepareInvariants(precondition.with_output, {
     at: [...at, 'with_output'],
     report,

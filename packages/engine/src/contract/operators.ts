@@ -1,8 +1,8 @@
 import type { JsonValue } from '@countersign/protocol'
 import { equalValues } from '../json/equal-values.js'
 import { compileSchemaInSteps } from '../json/schema/json-schema.js'
-import { checkStrictValue } from '../json/strict-json.js'
-import { valueSet } from '../json/value-set.js'
+import { checkStrictValueInSteps } from '../json/strict-json.js'
+import { valueSetInSteps } from '../json/value-set.js'
 import { codePoints } from '../text/code-points.js'
 import { finder } from '../text/find-text.js'
 import { spendOnJudging } from '../text/judging-budget.js'
@@ -32,6 +32,11 @@ export interface Operator {
   prepare(operand: JsonValue): PreparedOperator
   /** Instead of `prepare`, where it can take long. */
   prepareInSteps?(operand: JsonValue): Steps<PreparedOperator>
+}
+
+/** For an operator whose operand may take long. */
+function preparedInSteps(prepareInSteps: (operand: JsonValue) => Steps<PreparedOperator>) {
+  return { prepareInSteps, prepare: (operand: JsonValue) => runToEnd(prepareInSteps(operand)) }
 }
 
 const NUMBERS = ['number', 'integer'] as const
@@ -73,13 +78,13 @@ export const OPERATORS = {
     operand: 'a list of at least one value',
     meaning: 'equals one of the values',
     requirement: (shown) => `must be one of ${shown}`,
-    prepare: (operand) => withList(operand, (contains) => contains),
+    ...preparedInSteps((operand) => withList(operand, (contains) => contains)),
   },
   not_one_of: {
     operand: 'a list of at least one value',
     meaning: 'present, and equals none of the values',
     requirement: (shown) => `must be present and be none of ${shown}`,
-    prepare: (operand) => withList(operand, (contains) => (found) => !contains(found)),
+    ...preparedInSteps((operand) => withList(operand, (contains) => (found) => !contains(found))),
   },
   gt: {
     operand: 'a number',
@@ -162,8 +167,7 @@ export const OPERATORS = {
     operand: 'a JSON Schema (2020-12)',
     meaning: 'valid against the schema',
     requirement: (shown) => `must be valid against the schema ${shown}`,
-    prepare: (operand) => runToEnd(prepareSchema(operand)),
-    prepareInSteps: prepareSchema,
+    ...preparedInSteps(prepareSchema),
   },
   ref: {
     operand: 'the name of a binding',
@@ -190,7 +194,7 @@ export const prepareOperator = (name: OperatorName, operand: JsonValue): Prepare
 
 /** The same in steps, for a process that serves other requests meanwhile. */
 export function* prepareOperatorInSteps(name: OperatorName, operand: JsonValue): Steps<PreparedOperator> {
-  const problem = checkStrictValue(operand)
+  const problem = yield* checkStrictValueInSteps(operand)
   if (problem !== null) return { ok: false, problem }
   const { prepare, prepareInSteps, types }: Operator = OPERATORS[name]
   const prepared = prepareInSteps === undefined ? prepare(operand) : yield* prepareInSteps(operand)
@@ -237,12 +241,12 @@ function prepareType(operand: JsonValue): PreparedOperator {
   return test === undefined ? wrong(OPERATORS.type.operand) : ready(present(test))
 }
 
-function withList(
+function* withList(
   operand: JsonValue,
   decide: (contains: (found: JsonValue) => boolean) => (found: JsonValue) => boolean,
-): PreparedOperator {
+): Steps<PreparedOperator> {
   if (!Array.isArray(operand) || operand.length === 0) return wrong('a list of at least one value')
-  const values = valueSet(operand)
+  const values = yield* valueSetInSteps(operand)
   return ready(present(decide((found) => values.has(found))))
 }
 

@@ -1,14 +1,23 @@
 import type { JsonValue } from '@countersign/protocol'
 import { spendOnJudging } from '../text/judging-budget.js'
+import { runToEnd, type Steps } from '../text/steps.js'
 import { canonicalJson } from './canonical-json.js'
 
 /** Values that can be looked up by equality as JSON, in time that does not depend on how many there are. */
-export function valueSet(values: readonly JsonValue[]): { has(value: JsonValue): boolean } {
+export interface ValueSet {
+  has(value: JsonValue): boolean
+}
+
+export const valueSet = (values: readonly JsonValue[]): ValueSet => runToEnd(valueSetInSteps(values))
+
+/** The same for a long list, with other work in between. */
+export function* valueSetInSteps(values: readonly JsonValue[]): Steps<ValueSet> {
   const scalars = new Set<JsonValue>()
   const containers = new Set<string>()
   for (const value of values) {
     if (typeof value === 'object' && value !== null) containers.add(canonicalJson(value))
     else scalars.add(value)
+    yield
   }
   return {
     has(value) {

@@ -52,7 +52,7 @@ describe('a plan that is small in bytes and large in work', () => {
     Array.from({ length }, (_, index) => ({ path: '$.a', ...KINDS[index % KINDS.length]?.(index) }))
 
   test('is refused before it takes minutes', () => {
-    const compiled = sessionOf({ argument_value_invariants: rulesOf(12_000) })
+    const compiled = sessionOf({ argument_value_invariants: rulesOf(2_000) })
     expect(JSON.stringify(compiled).length).toBeLessThan(LIMITS.planBytes)
     const started = process.cpuUsage()
     const prepared = preparePlan(compiled)
@@ -62,12 +62,11 @@ describe('a plan that is small in bytes and large in work', () => {
   }, 120_000)
 
   test('is refused as a whole where each of its contracts is within its bounds', () => {
-    const path = `$.${'x'.repeat(1_000)}`
     const { contracts, ...rest } = sessionOf({
-      argument_value_invariants: Array.from({ length: 180 }, () => ({ path, exists: true })),
+      argument_value_invariants: Array.from({ length: 200 }, (_, at) => ({ path: '$.a', regex: `a{200}b{${at}}` })),
     })
     const many = Array.from({ length: 6 }, (_, index) => ({ ...contracts[0], tool: `count${index}` }))
-    expect(preparePlan({ ...rest, contracts: many.slice(1) })).toMatchObject({ ok: true })
+    expect(preparePlan({ ...rest, contracts: many.slice(4) })).toMatchObject({ ok: true })
     const prepared = preparePlan({ ...rest, contracts: many })
     const problems = prepared.ok ? [] : prepared.problems
     expect(problems).toContainEqual(expect.stringContaining('of the plan are too large'))

@@ -14,6 +14,7 @@ import {
   hoursSchema,
   invariantSchema,
   labelRulesSchema,
+  namedRulesOf,
   nameSchema,
   policySchema,
   preconditionSchema,
@@ -21,6 +22,7 @@ import {
   resourceSchema,
   responseFormatSchema,
   resultColumnSchema,
+  rulesOf,
   schemaDocumentSchema,
   sideEffectSchema,
   sourceRuleSchema,
@@ -42,23 +44,23 @@ export const contractSchema = z.strictObject({
   gate: allowOrBlockSchema.optional(),
   arguments: schemaDocumentSchema.optional(),
   assertions: assertionsSchema.optional(),
-  argument_value_invariants: z.array(invariantSchema).optional(),
+  argument_value_invariants: rulesOf(invariantSchema).optional(),
   response_format_invariants: responseFormatSchema.optional(),
   transitions: contractTransitionsSchema.optional(),
-  preconditions: z.array(preconditionSchema).optional(),
-  forbids_after: z.array(toolNameSchema).optional(),
-  binds: z.array(bindSchema).optional(),
-  refs: z.array(refSchema).optional(),
-  sources: z.array(sourceRuleSchema).optional(),
+  preconditions: rulesOf(preconditionSchema).optional(),
+  forbids_after: rulesOf(toolNameSchema).optional(),
+  binds: rulesOf(bindSchema).optional(),
+  refs: rulesOf(refSchema).optional(),
+  sources: rulesOf(sourceRuleSchema).optional(),
   columns: z.array(resultColumnSchema).max(512).optional(),
   surprise: surpriseSchema.optional(),
-  aggregates: z.array(aggregateSchema).optional(),
-  envelopes: z.array(envelopeSchema).optional(),
-  establishes: z.array(bindSchema).optional(),
+  aggregates: rulesOf(aggregateSchema).optional(),
+  envelopes: rulesOf(envelopeSchema).optional(),
+  establishes: rulesOf(bindSchema).optional(),
   labels: labelRulesSchema.optional(),
-  resources: z.array(resourceSchema).optional(),
+  resources: rulesOf(resourceSchema).optional(),
   execution_constraints: executionConstraintsSchema.optional(),
-  checkpoint: z.union([checkpointSchema, z.array(checkpointSchema).min(1)]).optional(),
+  checkpoint: z.union([checkpointSchema, rulesOf(checkpointSchema).min(1)]).optional(),
   policy: policySchema.optional(),
   hours: hoursSchema.optional(),
   timeouts: timeoutsSchema.optional(),
@@ -77,8 +79,8 @@ const riskSchema = z.enum(['allow', 'block', 'checkpoint'])
 const pricePattern = z.strictObject({ input: z.number().min(0), output: z.number().min(0) })
 
 export const providerConstraintsSchema = z.strictObject({
-  block_incompatible: z.array(z.string().min(1)).optional(),
-  warn_incompatible: z.array(z.string().min(1)).optional(),
+  block_incompatible: rulesOf(z.string().min(1)).optional(),
+  warn_incompatible: rulesOf(z.string().min(1)).optional(),
 })
 export type ProviderConstraints = z.infer<typeof providerConstraintsSchema>
 
@@ -86,7 +88,7 @@ export const sessionLimitsSchema = z.strictObject({
   max_steps: z.int().positive().optional(),
   max_tool_calls: z.int().positive().optional(),
   max_cost_per_session: z.number().positive().optional(),
-  max_calls_per_tool: z.record(z.string(), z.int().min(0)).optional(),
+  max_calls_per_tool: namedRulesOf(z.string(), z.int().min(0)).optional(),
   max_calls_per_minute: z.int().positive().max(LIMITS.callsPerMinuteWindow).optional(),
   loop_detection: z
     .strictObject({ window: z.int().min(1).max(LIMITS.loopWindow), threshold: z.int().min(2) })
@@ -104,15 +106,16 @@ export const sessionDefinitionSchema = z.strictObject({
   schema_version: z.literal('1.0').optional(),
   agent: agentSchema.optional(),
   description: z.string().optional(),
-  phases: z
-    .array(z.strictObject({ name: nameSchema, initial: z.boolean().optional(), terminal: z.boolean().optional() }))
+  phases: rulesOf(
+    z.strictObject({ name: nameSchema, initial: z.boolean().optional(), terminal: z.boolean().optional() }),
+  )
     .min(1)
     .optional(),
-  transitions: z.record(z.string(), z.array(nameSchema)).optional(),
+  transitions: namedRulesOf(z.string(), rulesOf(nameSchema)).optional(),
   session_limits: sessionLimitsSchema.optional(),
   shared_limits: z.array(sharedLimitSchema).min(1).max(LIMITS.sharedLimitsPerPlan).optional(),
   risk_defaults: z.partialRecord(sideEffectSchema, riskSchema).optional(),
-  pricing: z.record(z.string().min(1), pricePattern).optional(),
+  pricing: namedRulesOf(z.string().min(1), pricePattern).optional(),
   policy: policySchema.optional(),
   hours: hoursSchema.optional(),
   provider_constraints: providerConstraintsSchema.optional(),
@@ -135,17 +138,6 @@ export const handoffRuleSchema = z.strictObject({
   tools: z.array(toolNameSchema).max(LIMITS.toolsPerPreflight).optional(),
 })
 
-/** They are counted before any of them is looked at. */
-const rolesSchema = z.preprocess(
-  (roles: Readonly<Record<string, z.input<typeof workflowRoleSchema>>>, context) => {
-    const count = typeof roles === 'object' && roles !== null ? Object.keys(roles).length : 0
-    const most = LIMITS.rolesPerWorkflow
-    if (count > most) context.addIssue(`the workflow has ${count} roles; declare at most ${most}`)
-    return roles
-  },
-  z.record(nameSchema, workflowRoleSchema),
-)
-
 /**
  * workflow.yaml: the roles of a workflow and the handoffs allowed between them. Sessions of a root role start without
  * an offer; where no role is marked as root, those are the roles that no handoff leads to.
@@ -153,7 +145,7 @@ const rolesSchema = z.preprocess(
 export const workflowDefinitionSchema = z.strictObject({
   schema_version: z.literal('1.0').optional(),
   name: nameSchema.optional(),
-  roles: rolesSchema,
+  roles: namedRulesOf(nameSchema, workflowRoleSchema, LIMITS.rolesPerWorkflow),
   /** One from each role to each. */
   handoffs: z
     .array(handoffRuleSchema)

@@ -32,21 +32,14 @@ const COUNT = 30_000
 
 proves('limit.fair.refused-bodies', () => {
   const createSession = ROUTES.createSession.body
-  const rules = (rule: JsonValue) => sessionWith([{ ...contract, argument_value_invariants: many(COUNT, () => rule) }])
+  const wrong = many(LIMITS.rulesPerList, () => ({}))
+  const rules = (list: JsonValue[]) => sessionWith([{ ...contract, argument_value_invariants: list }])
   const bodies: [string, z.ZodType, unknown][] = [
     ['contracts.0.tool', createSession, sessionWith(many(COUNT, () => ({})))],
-    ['contracts.0.argument_value_invariants.0', createSession, rules({})],
-    [
-      'contracts.0.preconditions.0',
-      createSession,
-      sessionWith([{ ...contract, preconditions: many(COUNT, () => ({})) }]),
-    ],
-    ['contracts.0.checkpoint', createSession, sessionWith([{ ...contract, checkpoint: many(COUNT, () => ({})) }])],
-    [
-      'session.pricing.k0',
-      createSession,
-      sessionWith([], { pricing: Object.fromEntries(many(COUNT, (at) => [`k${at}`, 1])) }),
-    ],
+    ['contracts.0.argument_value_invariants.0', createSession, rules(wrong)],
+    ['contracts.0.preconditions.0', createSession, sessionWith([{ ...contract, preconditions: wrong }])],
+    ['contracts.0.checkpoint', createSession, sessionWith([{ ...contract, checkpoint: wrong }])],
+    ['session.pricing.0', createSession, sessionWith([], { pricing: { ...wrong } })],
     ['body.receipts', ROUTES.submitReceipts.body, { fence: 1, receipts: many(COUNT, () => ({})) }],
   ]
   for (const [where, body, value] of bodies) {
@@ -54,6 +47,28 @@ proves('limit.fair.refused-bodies', () => {
     expect(errors[0]?.path).toContain(where)
     expect(errors.length).toBeLessThanOrEqual(20)
     // What comes after the twentieth fault is not looked at.
+    expect(taken).toBeLessThan(300)
+  }
+})
+
+proves('limit.rules-per-list', 'too long a list is named, whether its entries are right or wrong', () => {
+  const most = 2_048
+  const { body } = ROUTES.createSession
+  const forbidding = (count: number) => sessionWith([{ ...contract, forbids_after: many(count, (at) => `t${at}`) }])
+  expect(shaped(body, forbidding(most))).not.toBe(REFUSED)
+  const priced = (count: number) =>
+    sessionWith([], { pricing: Object.fromEntries(many(count, (at) => [`p/${at}`, { input: 1, output: 1 }])) })
+  expect(shaped(body, priced(most))).not.toBe(REFUSED)
+
+  const tooMany: [string, unknown][] = [
+    ['contracts.0.forbids_after', forbidding(most + 1)],
+    ['contracts.0.binds', sessionWith([{ ...contract, binds: many(COUNT, () => ({})) }])],
+    ['session.pricing', priced(most + 1)],
+  ]
+  for (const [where, value] of tooMany) {
+    const { taken, errors } = refusal(body, value)
+    expect(errors.map(({ path }) => path)).toEqual([`body.compiled_session.${where}`])
+    expect(errors[0]?.message).toContain(String(most))
     expect(taken).toBeLessThan(300)
   }
 })
@@ -86,7 +101,7 @@ proves('limit.fair.roles-counted-first', () => {
 
   const named = create({ roles: Object.fromEntries(many(COUNT, (at) => [`r${at}`, {}])) })
   const { taken, errors } = refusal(body, named)
-  const message = `the workflow has ${COUNT} roles; declare at most ${most}`
+  const message = `there are ${COUNT}; declare at most ${most}`
   expect(errors).toEqual([{ path: 'body.workflow.definition.roles', message }])
   expect(taken).toBeLessThan(300)
 })

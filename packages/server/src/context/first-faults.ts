@@ -65,11 +65,10 @@ function* lookAtOptions({ schema, value, path }: PartOf<z.ZodUnion, unknown>, { 
 }
 
 function* lookAtItems({ schema, value, path }: PartOf<z.ZodArray, readonly unknown[]>, found: Found): Steps<void> {
-  const { maximum = Number.POSITIVE_INFINITY } = schema._zod.bag as { readonly maximum?: number }
-  if (value.length > maximum) {
-    const tooMany = value.slice(0, maximum + 1)
-    return note({ schema: schema.clone({ ...schema.def, element: z.unknown() }), value: tooMany, path }, found)
-  }
+  const before = found.faults.length
+  // How long the list may be; its items are not looked at for that.
+  note({ schema: schema.clone({ ...schema.def, element: z.unknown() }), value, path }, found)
+  if (found.faults.length > before) return
   for (const [at, item] of value.entries()) {
     if (isEnough(found)) return
     yield* look({ schema: schema.element as z.ZodType, value: item, path: [...path, String(at)] }, found)

@@ -1,6 +1,7 @@
-import { hashPlan, runToEnd, saltedHash } from '@countersign/engine'
-import { type Input, type JsonValue, ROUTES, type Routes } from '@countersign/protocol'
-import { checked, parsedBytes, READ_BESIDE, readJson } from '../context/json-body.js'
+import { hashPlan, planSizeProblem, runToEnd, saltedHash } from '@countersign/engine'
+import { type CompiledSession, type Input, type JsonValue, ROUTES, type Routes } from '@countersign/protocol'
+import { ApiError } from '../base/api-error.js'
+import { checked, parsedBytes, READ_BESIDE, READ_HERE, readJson } from '../context/json-body.js'
 import type { ReadRun } from '../context/tasks.js'
 
 type Body = Input<Routes['createRun']>['body']
@@ -17,11 +18,20 @@ export function readRun({ body: bytes, tenantId }: { readonly body: Uint8Array; 
     runId: body.run_id,
     bodyHash: saltedHash(tenantId, content),
     compiledHash,
-    compiled: 'compiled_hash' in plan ? null : JSON.stringify(plan.compiled_session),
+    compiled: 'compiled_hash' in plan ? null : planText(plan.compiled_session),
     unmatchedPolicy,
     against:
       'fixtures' in against
         ? { fixtures: JSON.stringify(against.fixtures) }
         : { agent: against.agent, since: against.since ?? null, maxSessions: against.max_sessions, unmatchedPolicy },
   }
+}
+
+/** The plan is prepared outside the thread, so it may hold what the plan of a session may. */
+function planText(plan: CompiledSession): string {
+  const text = JSON.stringify(plan)
+  const detail = planSizeProblem(text)
+  if (detail !== null) throw new ApiError('PLAN_INVALID', { detail, problems: [detail] })
+  runToEnd(parsedBytes(Buffer.from(text), READ_HERE))
+  return text
 }

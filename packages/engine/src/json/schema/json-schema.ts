@@ -2,8 +2,8 @@ import type { JsonValue } from '@countersign/protocol'
 import { addWeight, spendOnCompiling } from '../../text/compile-budget.js'
 import { withinSomeBudget } from '../../text/judging-budget.js'
 import { runToEnd, type Steps } from '../../text/steps.js'
-import { canonicalJson } from '../canonical-json.js'
-import { checkStrictValue } from '../strict-json.js'
+import { checkStrictValueInSteps } from '../strict-json.js'
+import { canonicalJsonInSteps } from '../write-in-steps.js'
 import { compileDocument } from './compile-document.js'
 import { readDocument } from './schema-document.js'
 import { type Check, nothingEvaluated, type SchemaProblem } from './schema-run.js'
@@ -32,9 +32,9 @@ export function* compileSchemaInSteps(schema: JsonValue): Steps<SchemaCompilatio
   // First of all: there may be very many schemas that are refused for their cost.
   const overspent = spendOnCompiling(COST_OF_SCHEMA)
   if (overspent !== null) return { ok: false, problem: overspent }
-  const problem = formProblem(schema)
+  const problem = yield* formProblem(schema)
   if (problem !== null) return { ok: false, problem }
-  const text = canonicalJson(schema)
+  const text = yield* canonicalJsonInSteps(schema)
   if (text.length > MAX_SCHEMA_LENGTH) {
     return { ok: false, problem: `the JSON Schema is longer than ${MAX_SCHEMA_LENGTH} characters` }
   }
@@ -76,12 +76,12 @@ const WEIGHT_OF_SCHEMA = 4_096
 const WEIGHT_OF_CHARACTER = 40
 const DIALECT = 'https://json-schema.org/draft/2020-12/schema'
 
-function formProblem(schema: JsonValue): string | null {
+function* formProblem(schema: JsonValue): Steps<string | null> {
   if (typeof schema === 'boolean') return null
   if (typeof schema !== 'object' || schema === null || Array.isArray(schema)) {
     return 'a JSON Schema is an object, true or false'
   }
-  const strictProblem = checkStrictValue(schema)
+  const strictProblem = yield* checkStrictValueInSteps(schema)
   if (strictProblem !== null) return `the JSON Schema is not plain JSON: ${strictProblem}`
   if (schema.$schema !== undefined && schema.$schema !== DIALECT && schema.$schema !== `${DIALECT}#`) {
     return `$schema must be ${DIALECT}, or left out`
