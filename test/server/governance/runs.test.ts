@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import type { CaptureItem, Quota, Reply, Routes, RunFixture } from '@countersign/protocol'
+import type { CaptureItem, JsonObject, Quota, Reply, Routes, RunFixture } from '@countersign/protocol'
 import { expect, test } from 'vitest'
 import { batchOf, capturesOf, mailConversation } from '../../support/data/captures.js'
 import { proves } from '../../support/proves.js'
@@ -85,6 +85,27 @@ test('captured sessions are judged in the background, with the flows they were c
   expect(report).toMatchObject({ sessions: 2, sessions_passed: 0, calls: 4, calls_blocked: 2 })
   expect(report?.would_block).toEqual({ argument_value_mismatch: 2 })
   expect(report?.divergences[0]?.remedy).toContain('find_person')
+})
+
+test('a plan that no session could be created with cannot be tried in a run either', async () => {
+  const { contracts, ...rest } = plan.compiled_session
+  const withSchemas = (count: number, schema: JsonObject) => ({
+    compiled_session: {
+      ...rest,
+      contracts: [
+        ...contracts,
+        ...Array.from({ length: count }, (_, at) => ({ ...contracts[0], tool: `t${at}`, arguments: schema })),
+      ],
+    },
+  })
+  const run = (plan: object) => api.createRun({ body: { ...body([fixture('a', lookup)]), plan: plan as never } })
+  const long = await run(withSchemas(10, { description: 'x'.repeat(110_000) }))
+  expect(long.status).toBe(400)
+  expect(long.problem).toMatchObject({ code: 'PLAN_INVALID', detail: expect.stringContaining('larger than 1048576') })
+  const names = Object.fromEntries(Array.from({ length: 21_000 }, (_, at) => [`name_of_${at}`, true]))
+  const wide = await run(withSchemas(1, { properties: names }))
+  expect(wide.status).toBe(400)
+  expect(wide.problem).toMatchObject({ detail: expect.stringContaining('20000 different names') })
 })
 
 test('a plan that nobody sent is 404, and a run of another tenant too', async () => {
