@@ -264,7 +264,7 @@ export function dashboardFixtures(
     },
     loadLimits: () => replies.limits,
     listSharedLimits: ({ query }) =>
-      empty ? { limits: [] } : query?.key === undefined ? replies.sharedLimits : replies.limitsOfKey,
+      empty ? { limits: [], more: false } : query?.key === undefined ? replies.sharedLimits : replies.limitsOfKey,
 
     listWorkflows: ({ query }) =>
       page(

@@ -32,4 +32,8 @@ export const sharedLimitUsageSchema = z.strictObject({
 })
 export type SharedLimitUsage = z.infer<typeof sharedLimitUsageSchema>
 
-export const sharedLimitsReply = z.strictObject({ limits: z.array(sharedLimitUsageSchema) })
+export const sharedLimitsReply = z.strictObject({
+  limits: z.array(sharedLimitUsageSchema),
+  /** Only the first limits are listed and looked through: there are others. */
+  more: z.boolean(),
+})

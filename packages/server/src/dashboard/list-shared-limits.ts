@@ -19,7 +19,8 @@ export async function listSharedLimits(
   const { sql } = ctx.app.database
   const { tenantId } = ctx.tenant
   const rows = await listLimitUsage(sql, tenantId)
-  if (rows.length === 0) return { limits: [] }
+  const more = rows[0]?.moreLimits ?? false
+  if (rows.length === 0) return { limits: [], more }
   const salt = await loadLimitSalt(sql, tenantId)
   const ids = (limit: NamedLimit, names: readonly string[]) =>
     names.flatMap((name) => {
@@ -29,7 +30,7 @@ export async function listSharedLimits(
   if (key !== undefined) {
     const wanted = firstOfEach(rows).flatMap((limit) => ids(limit, [key]))
     const found = await findLimitUsage(sql, tenantId, wanted)
-    return { limits: limitsOf(found, new Map(wanted.map(({ id }) => [id, key]))) }
+    return { limits: limitsOf(found, new Map(wanted.map(({ id }) => [id, key]))), more }
   }
   const perAgent = firstOfEach(rows).filter(({ per }) => per === 'agent')
   const agents = perAgent.length === 0 ? [] : await listAgentNames(sql, tenantId)
@@ -37,7 +38,7 @@ export async function listSharedLimits(
     ctx,
     namesInSteps(agents, (agent) => perAgent.flatMap((limit) => ids(limit, [agent]))),
   )
-  return { limits: limitsOf(rows, names) }
+  return { limits: limitsOf(rows, names), more }
 }
 
 /** The agent behind each id: ids are hashes, and there are as many to try as limits times agents. */

@@ -18,17 +18,21 @@ export function SharedLimits() {
     <Panel title="Limits over all sessions" aside="shared_limits of your contracts">
       <LookUp onKey={setKey} />
       <Loaded reading={limits} rows={3}>
-        {({ limits: list }) =>
-          list.length === 0 ? (
-            <p className="quiet">
-              {key === ''
-                ? 'Nothing is used of any limit now. A limit is listed from its first call until its window has passed.'
-                : 'Nothing is counted for this key now. Check its spelling, or clear the field to see the keys that use most.'}
-            </p>
-          ) : (
-            list.map((limit) => <Limit key={JSON.stringify([limit.name, limit.per, limit.window])} limit={limit} />)
-          )
-        }
+        {({ limits: list, more }) => (
+          <>
+            {list.length > 0 ? null : (
+              <p className="quiet">
+                {key === ''
+                  ? 'Nothing is used of any limit now. A limit is listed from its first call until its window has passed.'
+                  : 'Nothing is counted for this key now. Check its spelling, or clear the field to see the keys that use most.'}
+              </p>
+            )}
+            {list.map((limit) => (
+              <Limit key={JSON.stringify([limit.name, limit.per, limit.counts, limit.window])} limit={limit} />
+            ))}
+            {more ? <p className="quiet">There are more limits. Only the first, by name, are listed here.</p> : null}
+          </>
+        )}
       </Loaded>
     </Panel>
   )

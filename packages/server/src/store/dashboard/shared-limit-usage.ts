@@ -12,6 +12,8 @@ export interface LimitUsage extends NamedLimit {
   readonly oldest: string | null
   /** How many keys of the limit were read. */
   readonly keys: number
+  /** Whether the tenant has limits of which nothing is listed. */
+  readonly moreLimits: boolean
 }
 
 /** A name may have millions of keys. */
@@ -84,7 +86,9 @@ function usageOf(sql: Queryable, rows: Fragment, tenantId: string): Promise<Limi
       from live window same as (partition by name, per, counts, time_window)
     )
     select name, per, counts, time_window as "window", id, trim_scale(most)::text as most, trim_scale(used)::text as used,
-      oldest::text, keys::int
+      oldest::text, keys::int,
+      (select max(limit_place) > ${LIMITS_SHOWN} from ranked)
+        or exists (select from names where name is not null offset ${NAMES_READ}) as "moreLimits"
     from ranked where place <= ${KEYS_SHOWN} and limit_place <= ${LIMITS_SHOWN}
     order by name collate "C", time_window, per, counts, place`
 }
