@@ -3,7 +3,7 @@ import { useApi } from '../api/use-api.js'
 import { Bar } from '../components/basic/bar.js'
 import { Freshness, Page, Panel } from '../components/layout/page.js'
 import { Loaded } from '../components/layout/states.js'
-import { count, percent } from '../text/format.js'
+import { count, dataSize, percent } from '../text/format.js'
 import { SharedLimits } from './limits/shared-limits.js'
 
 const BUCKETS: Readonly<Record<string, { title: string; words: string }>> = {
@@ -54,10 +54,10 @@ export function LimitsPage() {
               </p>
               <MoreRoom quota={quota} />
             </Panel>
-            <Panel title="Data per day" aside={`${megabytes(bytes.per_day)} MB`}>
+            <Panel title="Data per day" aside={dataSize(bytes.per_day)}>
               <Meter value={bytes.available} max={bytes.per_day} />
               <p>
-                {megabytes(bytes.available)} of {megabytes(bytes.per_day)} MB left.
+                {dataSize(bytes.available)} of {dataSize(bytes.per_day)} left.
               </p>
               <p className="quiet">
                 Counted on the bodies of requests, and refilled evenly over a day. When nothing is left, the server
@@ -86,8 +86,6 @@ export function LimitsPage() {
     </Page>
   )
 }
-
-const megabytes = (bytes: number) => count(Math.floor(bytes / 1e6))
 
 interface MeterProps {
   readonly value: number

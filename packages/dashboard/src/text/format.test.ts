@@ -4,6 +4,7 @@ import {
   ago,
   axisTime,
   count,
+  dataSize,
   duration,
   fullTime,
   money,
@@ -12,6 +13,16 @@ import {
   timeAfter,
   zoneName,
 } from './format.js'
+
+test('data is written in the largest unit that fits, and what is left is never rounded up', () => {
+  expect([0, 499_999_999, 500_000_000, 49_990_000_000, 2_000_000_000_000].map(dataSize)).toEqual([
+    '0 MB',
+    '499.9 MB',
+    '500 MB',
+    '49.9 GB',
+    '2 TB',
+  ])
+})
 
 test('shares are never rounded to all or nothing', () => {
   expect([0, 0.0004, 0.5, 0.125, 0.99999, 1].map(percent)).toEqual(['0%', '< 0.1%', '50%', '12.5%', '> 99.9%', '100%'])

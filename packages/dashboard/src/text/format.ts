@@ -16,6 +16,11 @@ const clockMinutes = new Intl.DateTimeFormat('en-GB', { hour: '2-digit', minute:
 
 export const count = (value: number): string =>
   Math.abs(value) >= 100_000 ? compact.format(value) : numbers.format(value)
+export const dataSize = (bytes: number): string => {
+  const [unit, name] = bytes >= 1e12 ? [1e12, 'TB'] : bytes >= 1e9 ? [1e9, 'GB'] : [1e6, 'MB']
+  // Rounded down: what is left is never shown as more.
+  return `${numbers.format(Math.floor((bytes / unit) * 10) / 10)} ${name}`
+}
 export const plural = (value: number, one: string, many = `${one}s`): string =>
   `${count(value)} ${value === 1 ? one : many}`
 export const percent = (share: number): string => {

@@ -48,9 +48,9 @@ type WrittenSource = NonNullable<Contract['sources']>[number]
 
 function describeSourceRule({ path, role, from, otherwise, dictated, quoted, invented }: WrittenSource): string[] {
   if (role === 'choice') return [`${path} is chosen from its list and needs no source.`]
-  const subject = path === '$' ? 'Every other argument' : path
+  const subject = path === '$' ? 'every other argument' : path
   return [
-    `${subject} comes from ${from.map(describeOrigin).join(', or ')}; otherwise ${OUTCOMES[otherwise ?? 'block']}.`,
+    `${path === '$' ? 'Every other argument' : path} comes from ${from.map(describeOrigin).join(', or ')}; otherwise ${OUTCOMES[otherwise ?? 'block']}.`,
     ...(dictated === undefined
       ? []
       : [`If only free text of a result names a date or number of ${subject}, ${OUTCOMES[dictated]}.`]),
