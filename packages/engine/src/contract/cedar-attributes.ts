@@ -10,15 +10,16 @@ export const TIME_ATTRIBUTES = ['hour', 'minute', 'weekday', 'epoch'] as const
  */
 export function impossibleAttributes(policy: string, argumentNames: readonly string[] | null): string[] {
   const problems = new Set<string>()
+  const attributesOf = knownAttributes(argumentNames)
   const tokens = (policy.match(TOKENS) ?? []).filter((token) => !token.startsWith('//'))
   for (const [at, token] of tokens.entries()) {
+    if (problems.size >= MOST_PROBLEMS) break
     if (!ROOTS.has(token) || tokens[at - 1] === '.') continue
     let from = token
     for (const attribute of chainAfter(tokens, at + 1)) {
-      const names = attributesOf(from, argumentNames)
-      if (names !== null && !names.includes(attribute)) {
-        const known = names.length === 0 ? 'it has no attributes' : `it has ${names.join(', ')}`
-        problems.add(`${from}.${attribute} cannot exist: ${known}`)
+      const names = attributesOf(from)
+      if (names !== null && !names.has(attribute)) {
+        problems.add(`${from}.${attribute} cannot exist: ${describeNames(names)}`)
       }
       from = `${from}.${attribute}`
     }
@@ -28,11 +29,26 @@ export function impossibleAttributes(policy: string, argumentNames: readonly str
 
 const ROOTS: ReadonlySet<string> = new Set(['context', 'resource', 'action'])
 
-function attributesOf(from: string, argumentNames: readonly string[] | null): readonly string[] | null {
-  if (from === 'context') return CONTEXT_ATTRIBUTES
-  if (from === 'context.time') return TIME_ATTRIBUTES
-  if (from === 'context.arguments') return argumentNames
-  return from === 'resource' || from === 'action' ? [] : null
+/** More of them help nobody. */
+const MOST_PROBLEMS = 20
+const MOST_NAMES = 40
+
+/** What each object of a request can have; null where it may have any. */
+function knownAttributes(argumentNames: readonly string[] | null): (from: string) => ReadonlySet<string> | null {
+  const known = new Map<string, ReadonlySet<string> | null>([
+    ['context', new Set(CONTEXT_ATTRIBUTES)],
+    ['context.time', new Set(TIME_ATTRIBUTES)],
+    ['context.arguments', argumentNames === null ? null : new Set(argumentNames)],
+    ['resource', new Set()],
+    ['action', new Set()],
+  ])
+  return (from) => known.get(from) ?? null
+}
+
+function describeNames(names: ReadonlySet<string>): string {
+  if (names.size === 0) return 'it has no attributes'
+  const first = [...names].slice(0, MOST_NAMES).join(', ')
+  return names.size > MOST_NAMES ? `it has ${first} and ${names.size - MOST_NAMES} more` : `it has ${first}`
 }
 
 /** Strings, comments, names, and every other character by itself. */

@@ -166,6 +166,15 @@ describe('an attribute that cannot exist', () => {
     expect(evaluator.check(policy)).toEqual([])
   })
 
+  proves('limit.plan-problems', 'of thousands the first twenty are told, each with the first forty names', () => {
+    const read = Array.from({ length: 500 }, (_, at) => `context.arguments.b${at} == 1`)
+    const policy = read.map((condition) => `permit(principal, action, resource) when { ${condition} };`).join('\n')
+    const names = Array.from({ length: 2_000 }, (_, at) => `a${at}`)
+    const problems = evaluator.check(policy, names)
+    expect(problems).toHaveLength(20)
+    expect(problems[0]).toMatch(/^context\.arguments\.b0 cannot exist: it has a0, a1, .*, a39 and 1960 more$/)
+  })
+
   test('what the principal has is for the program to say', () => {
     expect(evaluator.check(when('principal.team.name == "a" && principal has level'))).toEqual([])
   })
