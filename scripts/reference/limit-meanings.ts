@@ -30,6 +30,7 @@ export const LIMIT_MEANINGS: Readonly<Record<keyof typeof LIMITS, string>> = {
   bindingsPerSession: 'bindings that the contracts of one session may declare',
   countedToolNamesPerSession: 'different tools used in one session',
   witnessesPerPrecondition: 'earlier calls remembered for each precondition; the oldest are forgotten',
+  termsPerPlan: 'different terms (`same`, `with_output`, `consumes`) of the preconditions of one plan',
   keysPerName: 'keys that a session keeps for each name in a contract; calls with more are blocked',
   keysPerSession: 'keys that a session keeps of all names together; calls with more are blocked',
   keyLength: 'characters of a key',

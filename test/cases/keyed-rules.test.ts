@@ -174,6 +174,14 @@ describe('a plan that keeps very much', () => {
     expect(reasonsOf(counting(2_000), [find(1, 2)])).toEqual([['allow', 'response_format_invalid']])
   })
 
+  proves('limit.fair.kept-values', 'so does each rule that a call is looked up in', () => {
+    const holding = (count: number): Contract[] => [
+      { tool: 'find', side_effect: 'read', resources: Array.from({ length: count }, (_, at) => ({ key: `r${at}` })) },
+    ]
+    expect(reasonsOf(holding(20), [find(...Array(64).keys())])).toEqual([Array(64).fill('allow')])
+    expect(reasonsOf(holding(2_000), [find(...Array(64).keys())])[0]).toContain('response_format_invalid')
+  })
+
   proves('limit.fair.kept-values', 'of all names together a session keeps so many keys', () => {
     const turns = Math.ceil(LIMITS.keysPerSession / 2_000)
     const ids = [...Array(turns + 1).keys(), 0].map((id) => `o-${id}`)
@@ -200,6 +208,27 @@ describe('an earlier call that is used up', () => {
       .turns.at(-1)
       ?.decisions.map(({ decision }) => decision)
     expect(last).toEqual(['allow', 'block'])
+  })
+
+  proves('limit.fair.kept-values', 'what opens later calls counts with the keys of a session', () => {
+    const names = Array.from({ length: 128 }, (_, at) => `k${at}`)
+    const opening: Contract[] = [
+      { tool: 'backup', side_effect: 'read' },
+      ...names.map(
+        (name): Contract => ({
+          tool: `drop_${name}`,
+          preconditions: [{ requires_prior_tool: 'backup', same: [{ path: '$.k', as: `$.${name}` }], consumes: true }],
+        }),
+      ),
+    ]
+    const turns = LIMITS.keysPerSession / names.length
+    const args = (turn: number) => Object.fromEntries(names.map((name) => [name, turn]))
+    const ids = [...Array(turns + 1).keys(), 0]
+    const steps = ids.map((turn) => ({ ...stepOf(backup('')), calls: [{ tool: 'backup', args: args(turn) }] }))
+    const reasons = runCaseOnEngine(caseOf(opening, steps)).turns.map(
+      ({ decisions }) => decisions[0]?.reasons[0]?.reason,
+    )
+    expect(reasons).toEqual([...Array(turns).fill(undefined), 'session_limit_exceeded', undefined])
   })
 })
 

@@ -111,13 +111,22 @@ proves('limit.rules-per-list', 'values of one rule, and what a checkpoint shows,
   expect(stepsOf(shown(2_001)) - stepsOf(shown(1))).toBeGreaterThanOrEqual(2_000)
 })
 
-test('what thousands of rules require of one tool is told apart in time proportional to them', () => {
-  // To look through all of them for each took more than five seconds in one piece.
-  const required = (from: number) =>
-    many(2_000, (at) => ({ requires_prior_tool: 'u', same: [{ path: '$.a', as: `$.b${from + at}` }] }))
-  const plan = planOf([...many(6, (at) => ({ tool: `t${at}`, preconditions: required(at * 2_000) })), { tool: 'u' }])
-  const prepared = preparePlan(plan)
-  expect(prepared.ok && prepared.plan.contracts.get('u')?.provides).toHaveLength(12_000)
+proves('limit.terms-per-plan', () => {
+  const required = (count: number, from = 0) =>
+    many(count, (at) => ({ requires_prior_tool: 'u', same: [{ path: '$.a', as: `$.b${from + at}` }] }))
+  const planWith = (count: number) =>
+    planOf([
+      { tool: 's', preconditions: [...required(count), { requires_prior_tool: 'u' }] },
+      { tool: 't', preconditions: required(count) },
+      { tool: 'u' },
+    ])
+  const prepared = preparePlan(planWith(256))
+  expect(prepared.ok && prepared.plan.contracts.get('u')?.provides).toHaveLength(257)
+  const problem = (count: number) => [expect.stringContaining(`${count} different terms; the limit is 256`)]
+  expect(problemsOf(planWith(257))).toEqual(problem(257))
+  // To look for each of them among all before it took more than five seconds.
+  const all = many(6, (at) => ({ tool: `t${at}`, preconditions: required(2_000, at * 2_000) }))
+  expect(problemsOf(planOf([...all, { tool: 'u' }]))).toEqual(problem(12_000))
 })
 
 test('of a plan that is too large nothing else is said', () => {

@@ -64,6 +64,7 @@ export function* prepareContract(contract: CompiledContract, around: ContractSur
     preconditions: around.preconditions,
     provides: around.provides,
     resources: yield* prepareResources(contract.resources, report),
+    plainRules: countPlainRules(contract, around),
     checkpoints: yield* prepareCheckpoints(contract.checkpoint, report),
     policy: preparePolicy(contract.policy?.cedar, around.policy, report, argumentNames(contract.arguments)),
     hours: prepareHoursOf(contract.hours, report),
@@ -144,6 +145,14 @@ function prepareResources(list: CompiledContract['resources'], report: Report): 
   return flatMapInSteps(list, ({ key, mode }, index) => [
     { parts: keyParts(key, ['resources', index, 'key'], report), mode },
   ])
+}
+
+function countPlainRules(
+  { resources, labels, transitions }: CompiledContract,
+  { preconditions, provides }: ContractSurroundings,
+): number {
+  const lists = [preconditions, provides, resources, labels?.deny_when, labels?.adds, transitions?.valid_in_phases]
+  return lists.reduce((count, list) => count + (list?.length ?? 0), 0)
 }
 
 /** Splits `order:{$.order_id}` into its literal parts and its paths. */

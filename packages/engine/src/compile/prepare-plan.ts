@@ -133,6 +133,11 @@ function* preparePartsOf(compiled: CompiledSession, options: PrepareOptions): St
   const graph = yield* buildPhaseGraph(session, sessionReport)
 
   const { demands, provisions } = yield* collectPreconditions(compiled.contracts, reportTo)
+  const terms = countTerms(provisions)
+  if (terms > LIMITS.termsPerPlan) {
+    const message = `the preconditions have ${terms} different terms; the limit is ${LIMITS.termsPerPlan}`
+    sessionReport([], message, 'require the same of an earlier call in more contracts')
+  }
   const contracts = new Map<string, PreparedContract>()
   const keyed = keyedEnvelopes(compiled.contracts)
   for (const [index, contract] of compiled.contracts.entries()) {
@@ -243,6 +248,13 @@ function* collectPreconditions(
     demands.push(own)
   }
   return { demands, provisions }
+}
+
+/** Those that name a tool alone have no terms: any call of it will do. */
+function countTerms(provisions: ReadonlyMap<string, ReadonlyMap<string, Provision>>): number {
+  let count = 0
+  for (const [tool, known] of provisions) count += known.size - (known.has(tool) ? 1 : 0)
+  return count
 }
 
 const DEFAULT_TOOL_TIMEOUT_MS = 60_000

@@ -86,6 +86,8 @@ export interface PreparedContract {
   readonly aggregates: readonly PreparedAggregate[]
   readonly envelopes: readonly PreparedEnvelope[]
   readonly resources: readonly PreparedResource[]
+  /** How many of its rules every call is compared with that count no steps of their own. */
+  readonly plainRules: number
   readonly checkpoints: readonly PreparedCheckpoint[]
   readonly policy: PreparedPolicy | null
   readonly hours: PreparedHours | null

@@ -7,7 +7,7 @@ import type { ReadResponse } from '../response/read-response.js'
 import { type ResponseView, viewResponse } from '../response/response-view.js'
 import type { ToolCall } from '../response/tool-call.js'
 import type { Tally } from '../state/tally.js'
-import { unlessTooCostly, withinShare } from '../text/judging-budget.js'
+import { spendOnJudging, unlessTooCostly, withinShare } from '../text/judging-budget.js'
 import { type Consequences, consequencesOf } from './call-effects.js'
 import { triggeredCheckpoints } from './checkpoint.js'
 import { judgeByLadder } from './ladder.js'
@@ -69,6 +69,7 @@ function applyRules(
   const { plan, state, salt } = proposal
   const contract = plan.contracts.get(call.name) ?? null
   const args = call.arguments
+  if (args !== null && contract !== null) spendOnJudging(contract.plainRules * STEPS_OF_PLAIN_RULE)
   const pendingCallId = proposal.ids.pendingCallId(call.index)
   const isCompared = plan.session.session_limits?.loop_detection !== undefined
   const isHashed = args !== null && (isCompared || proposal.keepsHashes !== false)
@@ -121,6 +122,9 @@ function applyRules(
   const consequences = isAllowed ? consequencesOf(contract, args, { amounts, keys, draws, salt }) : null
   return { call, contract, argumentHash, pendingCallId, blocks, checkpoints, keys, amounts, draws, consequences }
 }
+
+/** As measured: to look a value up, or to render a key. */
+const STEPS_OF_PLAIN_RULE = 8
 
 /** Where the call's arguments were seen; null where no rule asks, or the client did not say. */
 function flowFor({ flows }: Proposal, { sources, definition }: PreparedContract, call: ToolCall): CallFlow | null {

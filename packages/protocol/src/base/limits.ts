@@ -27,6 +27,7 @@ export const LIMITS = {
   bindingsPerSession: 64,
   countedToolNamesPerSession: 512,
   witnessesPerPrecondition: 64,
+  termsPerPlan: 256,
   keysPerName: 512,
   keysPerSession: 16_384,
   keyLength: 1_024,

@@ -1,6 +1,5 @@
 import { type ContractFailure, type JsonObject, LIMITS } from '@countersign/protocol'
 import type { PreparedContract, Provision } from '../../contract/plan.js'
-import { lookUp } from '../../json/look-up.js'
 import { keyCount, openingsOf } from '../../state/kept-values.js'
 import type { SessionState } from '../../state/state.js'
 import type { CallKeys } from './call-keys.js'
@@ -44,7 +43,8 @@ export function tooManyKeys({ contract, keys, state, tally, call, salt }: CallCo
     if (allKeys(state) >= LIMITS.keysPerSession) return TOO_MANY_IN_ALL
   }
   for (const provision of contract.provides) {
-    if (provision.consumed && opensTooMany(provision, call.arguments, state, salt)) return tooMany(contract.tool)
+    const full = noRoomFor(provision, contract.tool, state)
+    if (full !== null && opensAnother(provision, call.arguments, state, salt)) return full
   }
   return null
 }
@@ -59,26 +59,36 @@ const TOO_MANY_IN_ALL: Finding = {
   remedy: `The session already keeps ${LIMITS.keysPerSession} values for what its calls named. Go on with those, or start a new session.`,
 }
 
-/** How many keys a session keeps of all names together. */
-function allKeys({ keyCounts }: SessionState): number {
-  if (keyCounts === undefined) return 0
-  const known = ALL_KEYS.get(keyCounts)
+/** How many keys a session keeps of all names together, with what opens later calls. */
+const allKeys = ({ keyCounts = NONE, openings = NONE }: SessionState): number =>
+  sumOf(keyCounts, (count) => count) + sumOf(openings, sizeOf)
+
+const NONE = Object.freeze({})
+
+const sizeOf = (record: Readonly<Record<string, number>>): number => sumOf(record, () => 1)
+
+/** The parts of a state never change, so each is added up once. */
+function sumOf<Value>(record: Readonly<Record<string, Value>>, valueOf: (value: Value) => number): number {
+  const known = SUMS.get(record)
   if (known !== undefined) return known
-  let all = 0
-  for (const name in keyCounts) all += lookUp(keyCounts, name) ?? 0
-  ALL_KEYS.set(keyCounts, all)
-  return all
+  let sum = 0
+  for (const value of Object.values(record)) sum += valueOf(value)
+  SUMS.set(record, sum)
+  return sum
 }
 
-/** The counts of a state never change. */
-const ALL_KEYS = new WeakMap<object, number>()
+const SUMS = new WeakMap<object, number>()
 
-function opensTooMany({ key, same }: Provision, args: JsonObject, state: SessionState, salt: string): boolean {
-  if (same.length === 0) return false
-  const open = openingsOf(state, key)
-  if (Object.keys(open).length < LIMITS.keysPerName) return false
+/** Why no other value can open a later call; null if one can. */
+function noRoomFor({ key, same, consumed }: Provision, tool: string, state: SessionState): Finding | null {
+  if (!consumed || same.length === 0) return null
+  if (sizeOf(openingsOf(state, key)) >= LIMITS.keysPerName) return tooMany(tool)
+  return allKeys(state) >= LIMITS.keysPerSession ? TOO_MANY_IN_ALL : null
+}
+
+function opensAnother({ key, same }: Provision, args: JsonObject, state: SessionState, salt: string): boolean {
   const witness = witnessOf(same, args, salt)
-  return witness !== null && !Object.hasOwn(open, witness)
+  return witness !== null && !Object.hasOwn(openingsOf(state, key), witness)
 }
 
 export const NO_NEW_KEYS: ReadonlyMap<string, string> = new Map()
