@@ -68,11 +68,11 @@ const NONE = Object.freeze({})
 const sizeOf = (record: Readonly<Record<string, number>>): number => sumOf(record, () => 1)
 
 /** The parts of a state never change, so each is added up once. */
-function sumOf<Value>(record: Readonly<Record<string, Value>>, valueOf: (value: Value) => number): number {
+function sumOf<Value>(record: Readonly<Record<string, Value>>, amountOf: (value: Value) => number): number {
   const known = SUMS.get(record)
   if (known !== undefined) return known
   let sum = 0
-  for (const value of Object.values(record)) sum += valueOf(value)
+  for (const value of Object.values(record)) sum += amountOf(value)
   SUMS.set(record, sum)
   return sum
 }
