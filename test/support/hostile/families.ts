@@ -1,4 +1,5 @@
-import type { Contract, JsonObject } from '@countersign/protocol'
+import { type Contract, type JsonObject, LIMITS } from '@countersign/protocol'
+import { orders } from './orders-family.js'
 import type { Family } from './request.js'
 import { rules } from './rules-family.js'
 import { callsOf, FIXED, gene, many, oneOf, TOOL, VALUES } from './values.js'
@@ -95,7 +96,7 @@ const policies: Family = {
 const sources: Family = {
   name: 'sources',
   genes: {
-    rules: [1, 600],
+    rules: [1, LIMITS.rulesPerList],
     from: [1, 256],
     known: [0, 1_024],
     leaves: [1, 256],
@@ -190,4 +191,4 @@ const plans: Family = {
   }),
 }
 
-export const FAMILIES: readonly Family[] = [rules, schemas, policies, sources, plans]
+export const FAMILIES: readonly Family[] = [rules, schemas, policies, sources, plans, orders]

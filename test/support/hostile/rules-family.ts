@@ -1,4 +1,4 @@
-import type { Contract, Invariant, JsonObject } from '@countersign/protocol'
+import { type Contract, type Invariant, type JsonObject, LIMITS } from '@countersign/protocol'
 import type { Family } from './request.js'
 import { callsOf, FIXED, gene, oneOf, TOOL, VALUES } from './values.js'
 
@@ -65,7 +65,7 @@ export const rules: Family = {
     path: [0, PATHS.length - 1],
     rule: [0, RULES.length - 1],
     value: [0, VALUES.length - 1],
-    count: [1, 600],
+    count: [1, LIMITS.rulesPerList],
     size: [1, 64_000],
     operand: [1, 8_000],
     calls: [1, 24],
