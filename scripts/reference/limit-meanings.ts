@@ -46,6 +46,8 @@ export const LIMIT_MEANINGS: Readonly<Record<keyof typeof LIMITS, string>> = {
   rolesPerWorkflow: 'roles in one workflow',
   sessionsPerWorkflow: 'sessions in one workflow',
   handoffsPerWorkflow: 'handoffs in one workflow',
+  heldResourcesPerWorkflow:
+    'resources that other sessions of a workflow may hold when a call asks for one; with more, the proposal is refused',
   workflowBytes:
     'bytes of the handoffs of one workflow and of the tools of its sessions: once it has so many, none is added',
   checkpointTriggersPerSession: 'approvals that one session may ask for',

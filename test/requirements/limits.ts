@@ -58,6 +58,8 @@ export const limits = {
   'limit.pages.timeline': 'A page of a timeline is bounded by bytes, also where each event leaves a large state',
   'limit.pages.tool-pins': 'Of tools whose definition changed, the newest that fit into a megabyte are shown, and the next once these are decided',
   'limit.pages.runs': 'A page of runs is bounded by the bytes of their reports, and the pages after it bring the rest',
+  'limit.pages.contracts': 'Contracts are listed up to 4 MB, and that there are more; those that people wrote are read up to 4 MB',
+  'limit.held-resources': 'A proposal that needs a resource is refused while other sessions of the workflow hold more than 4,096',
   'limit.pages.shared-limits': 'Of limits that sessions share the first 256 are shown, and that there are more, however many windows a tenant gave them',
   'limit.workflow-bytes': 'A workflow whose handoffs and tools have 2 MB takes no more of them: all of it is shown at once',
   'limit.pages.agents': 'Overview and agents read the counts of the agents that they show, however many a tenant has',

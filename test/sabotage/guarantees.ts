@@ -114,8 +114,8 @@ export const guaranteeSabotages: Bugs = {
   'packages/engine/src/ledger/chain.ts': [
     {
       breaks: 'guarantee.ledger-folds',
-      from: 'return state !== null && sameState(state, stored.state)',
-      to: 'return state !== null',
+      from: 'const isSame = state !== null && (yield* sameState(state, stored.state))',
+      to: 'const isSame = state !== null',
     },
   ],
   'packages/engine/src/ledger/signatures.ts': [

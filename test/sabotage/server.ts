@@ -111,8 +111,8 @@ export const serverSabotages: Bugs = {
   'packages/server/src/workflows/held-resources.ts': [
     {
       breaks: 'workflow.resource-conflicts',
-      from: 'hold.keyHash === keyHash && modesConflict',
-      to: 'hold.keyHash !== keyHash && modesConflict',
+      from: 'byKey.get(saltedHash(workflow.keySalt, key))',
+      to: "byKey.get(saltedHash('', key))",
     },
   ],
   'packages/server/src/workflows/reclaim-handoff.ts': [

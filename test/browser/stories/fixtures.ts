@@ -203,6 +203,7 @@ export function dashboardFixtures(
       contracts: empty
         ? []
         : replies.contracts.filter(({ agent }) => query?.agent === undefined || agent === query.agent),
+      more: false,
     }),
     listPlans: ({ query }) =>
       page(

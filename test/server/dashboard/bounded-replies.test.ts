@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest'
+import { loadCustomerContracts } from '../../../packages/server/src/store/captures/learned-tools.js'
 import { sumDecisions } from '../../../packages/server/src/store/dashboard/decision-counts.js'
 import { listChangedPins } from '../../../packages/server/src/store/governance/tool-pins.js'
 import { listRuns } from '../../../packages/server/src/store/runs/runs.js'
@@ -91,6 +92,35 @@ proves('limit.pages.runs', async () => {
   expect(sizes).toEqual([3, 3, 1])
   expect(new Set(ids).size).toBe(7)
   await sql`delete from runs where tenant_id = ${tenantId}`
+})
+
+proves('limit.pages.contracts', async () => {
+  await sql`
+    insert into learned_agents (tenant_id, agent, salt)
+    select ${tenantId}, 'wide_' || at, 'salt' from generate_series(1, 3) as at`
+  const choice = { type: 'string', enum: ['x'.repeat(250)] }
+  const schema = JSON.stringify({ type: 'object', properties: Object.fromEntries(many(8, (at) => [`p${at}`, choice])) })
+  await sql`
+    insert into offered_tools (tenant_id, agent, tool_name, schema, seen_at)
+    select ${tenantId}, 'wide_' || agent, 't_' || at, ${schema}::text::json, clock_timestamp()
+    from generate_series(1, 3) as agent cross join generate_series(1, 1000) as at`
+  await sql`
+    insert into customer_contracts (tenant_id, agent, tool_name, plan_id, file, text, written_at)
+    select ${tenantId}, 'wide_1', 't_' || at, 'p', 't_' || at || '.yaml',
+      'tool: t_' || at || e'\n# ' || repeat('y', 6000) || e'\n', clock_timestamp() + at * interval '1 second'
+    from generate_series(1, 3000) as at`
+  const written = await loadCustomerContracts(sql, tenantId, 'wide_1')
+  // The newest, as many as fit into four megabytes.
+  expect(written.map(({ toolName }) => toolName).sort()).toEqual(many(written.length, (at) => `t_${3_000 - at}`).sort())
+  expect((written.length + 2) * 6_000).toBeGreaterThan(4 * PAGE - 20_000)
+  expect(written.length * 6_000).toBeLessThan(4 * PAGE)
+  const { body, text } = await owner.call('listContracts')
+  expect(text.length).toBeLessThan(6 * PAGE)
+  expect(body.more).toBe(true)
+  expect(body.contracts.length).toBeGreaterThan(100)
+  await sql`delete from offered_tools where tenant_id = ${tenantId}`
+  await sql`delete from customer_contracts where tenant_id = ${tenantId}`
+  await sql`delete from learned_agents where tenant_id = ${tenantId}`
 })
 
 proves('limit.workflow-bytes', async () => {

@@ -384,6 +384,20 @@ describe('resources', () => {
     expect(pending).toHaveLength(1)
   })
 
+  proves('limit.held-resources', async () => {
+    const { root, child, workflowId } = await handedOver()
+    const hold = (from: number, to: number) => runtime.sql`
+      insert into resource_holds (tenant_id, workflow_id, session_id, pending_call_id, key_hash, mode, held_at)
+      select tenant_id, ${workflowId}, ${child.sessionId}, 'call', 'hash_' || at, 'shared', clock_timestamp()
+      from sessions cross join generate_series(${from}::int, ${to}::int) as at where session_id = ${child.sessionId}`
+    await hold(1, 4_096)
+    await root.turn([lookUp('8')])
+    await hold(4_097, 4_097)
+    await expect(root.decide([lookUp('8')])).rejects.toThrow(
+      'answered 409, not 200: {"type":"urn:countersign:problem:WORKFLOW_LIMIT"',
+    )
+  })
+
   test('shared holds go together, and an exclusive one waits for all of them', async () => {
     const root = await openWorkflow(api())
     const other = await join(api(), { workflowId: root.workflowId, role: 'researcher' })

@@ -60,6 +60,11 @@ export function ContractsPage() {
               {data.contracts.map((row) => (
                 <ContractCard key={`${row.agent} ${row.tool_name}`} row={row} />
               ))}
+              {data.more ? (
+                <p className="quiet">
+                  There are more contracts.{agent === undefined ? ' Choose an agent to see its own.' : ''}
+                </p>
+              ) : null}
             </>
           )
         }

@@ -2,9 +2,10 @@ import type { ChainedEvent, JsonValue, LedgerExport, LedgerHead, SessionEvent } 
 import { LEDGER_EVENTS } from '@countersign/protocol'
 import { hashPlan, preparePlan } from '../compile/prepare-plan.js'
 import type { Plan } from '../contract/plan.js'
-import { canonicalJson } from '../json/canonical-json.js'
+import { hashValueInSteps } from '../json/hash.js'
 import { applyEvent, foldEvents } from '../state/apply-event.js'
 import type { SessionState } from '../state/state.js'
+import { runToEnd, type Steps } from '../text/steps.js'
 import {
   type ChainCheck,
   checkLinks,
@@ -44,7 +45,7 @@ export function verifyExport(
     const broken = check.add(event)
     if (broken !== null) return broken
   }
-  return check.end(exported)
+  return runToEnd(check.end(exported))
 }
 
 type Broken = Extract<ChainCheck, { ok: false }>
@@ -53,21 +54,28 @@ type Broken = Extract<ChainCheck, { ok: false }>
 export interface ExportCheck {
   /** What is wrong with the next event, or null. After the first bad one nothing more is to be added. */
   add(event: ChainedEvent): Broken | null
-  /** The verdict on the whole, after the last event. */
-  end(stored: Pick<LedgerExport, 'head' | 'state'>): ChainCheck
+  /** The verdict on the whole, after the last event; in steps, because a state may have megabytes. */
+  end(stored: Pick<LedgerExport, 'head' | 'state'>): Steps<ChainCheck>
 }
 
-/** `plan`: the compiled plan made ready, where that has been done already. */
+/** What is known already of the compiled plan of an export. */
+export interface KnownPlan {
+  /** Made ready. */
+  readonly plan: Plan | null
+  /** Its hash, counted anew. */
+  readonly hash?: string
+}
+
 export function createExportCheck(
   {
     session_id,
     compiled_hash,
     compiled_session,
   }: Omit<Parameters<typeof verifyExport>[0], 'events' | 'head' | 'state'>,
-  plan: Plan | null = null,
+  known: KnownPlan = { plan: null },
 ): ExportCheck {
   const links = checkLinks(SESSION_LINKS)
-  const usable = planOf({ compiled_hash, compiled_session }, plan)
+  const usable = planOf({ compiled_hash, compiled_session }, known)
   let state: SessionState | null = null
   let createdWith: unknown
   return {
@@ -84,25 +92,24 @@ export function createExportCheck(
       state = folded.state
       return null
     },
-    end: (stored) => {
+    *end(stored) {
       const chain = reaches(links.head(), stored.head)
       if (!chain.ok) return chain
       const fail = (problem: string): ChainCheck => ({ ok: false, brokenAt: stored.head.seq, problem })
       if ('problem' in usable) return fail(usable.problem)
       if (createdWith !== compiled_hash) return fail('the session was created with another plan')
-      return state !== null && sameState(state, stored.state)
-        ? chain
-        : fail('the events do not fold to the stored state')
+      const isSame = state !== null && (yield* sameState(state, stored.state))
+      return isSame ? chain : fail('the events do not fold to the stored state')
     },
   }
 }
 
 function planOf(
   { compiled_hash, compiled_session }: Pick<LedgerExport, 'compiled_hash' | 'compiled_session'>,
-  ready: Plan | null,
+  { plan: ready, hash }: KnownPlan,
 ): { readonly plan: Plan } | { readonly problem: string } {
   if (compiled_session === null) return { problem: 'the export contains no plan' }
-  if (hashPlan(compiled_session) !== compiled_hash) return { problem: 'the plan does not match its hash' }
+  if ((hash ?? hashPlan(compiled_session)) !== compiled_hash) return { problem: 'the plan does not match its hash' }
   if (ready?.hash === compiled_hash) return { plan: ready }
   const prepared = preparePlan(compiled_session)
   return prepared.ok ? { plan: prepared.plan } : { problem: `the plan cannot be used: ${prepared.problems.join('; ')}` }
@@ -121,9 +128,9 @@ function foldNext(state: SessionState | null, chained: ChainedEvent, plan: Plan)
 }
 
 /** A value without a canonical form is not a state. */
-function sameState(folded: SessionState, stored: JsonValue): boolean {
+function* sameState(folded: SessionState, stored: JsonValue): Steps<boolean> {
   try {
-    return canonicalJson(folded as unknown as JsonValue) === canonicalJson(stored)
+    return (yield* hashValueInSteps(folded as unknown as JsonValue)) === (yield* hashValueInSteps(stored))
   } catch {
     return false
   }

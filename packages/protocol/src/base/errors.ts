@@ -192,8 +192,8 @@ export const ERRORS = {
   },
   WORKFLOW_LIMIT: {
     status: 409,
-    title: 'the workflow has reached its limit of sessions, handoffs or bytes',
-    fix: 'start a new workflow',
+    title: 'the workflow has reached its limit of sessions, handoffs, held resources or bytes',
+    fix: 'start a new workflow; held resources are free once their calls have an outcome',
   },
   WORKFLOW_KILLED: { status: 409, title: 'the workflow was killed', fix: 'start a new workflow' },
   WORKFLOW_EXISTS: {

@@ -43,6 +43,7 @@ export const LIMITS = {
   rolesPerWorkflow: 64,
   sessionsPerWorkflow: 256,
   handoffsPerWorkflow: 1_024,
+  heldResourcesPerWorkflow: 4_096,
   workflowBytes: 2 * 1024 * 1024,
   checkpointTriggersPerSession: 10,
   checkpointTimeoutMinSeconds: 30,

@@ -141,7 +141,11 @@ export const governanceRoutes = {
     path: '/api/dashboard/contracts',
     summary: 'Learned contracts with confidence, samples, coverage and pass rate',
     query: z.strictObject({ agent: agentSchema.optional() }),
-    reply: z.strictObject({ contracts: z.array(contractRowSchema) }),
+    reply: z.strictObject({
+      contracts: z.array(contractRowSchema),
+      /** Only the first megabytes are listed: there are others. */
+      more: z.boolean(),
+    }),
   },
   listPlans: {
     ...view,

@@ -4,6 +4,7 @@ import {
   doubtfulJson,
   type Plan,
   preparePlan,
+  runToEnd,
   verifyWorkflowExport,
 } from '@countersign/engine'
 import type {
@@ -90,7 +91,7 @@ function collectLedgers({ tenantId }: ArchiveHeader, file: string) {
         compiled_hash: session.compiledHash,
         compiled_session: known?.compiled ?? null,
       },
-      known?.plan ?? null,
+      { plan: known?.plan ?? null },
     )
     const doubt = doubtfulJson(String(row.body))
     const broken = doubt === null ? session.check.add(event) : { brokenAt: event.seq, problem: doubt }
@@ -156,7 +157,7 @@ const NO_HEAD: LedgerHead = { seq: 0, hash: '' }
 function brokenAtEnd({ check, broken, head, state }: Session): CheckedLedger['broken'] {
   if (broken !== null) return broken
   if (check === null) return { seq: 1, problem: 'it has no events' }
-  const result = check.end({ head, state })
+  const result = runToEnd(check.end({ head, state }))
   return result.ok ? null : { seq: result.brokenAt, problem: result.problem }
 }
 

@@ -1,4 +1,5 @@
 import { environmentSchema, type Reply, type Routes, type UnnamedAgents } from '@countersign/protocol'
+import { groupBy } from '../base/group-by.js'
 import type { UserContext } from '../context/context.js'
 import { countAgents, countTroubledSessions, listAttachments, listKnownAgents } from '../store/dashboard/agents.js'
 import { sumDecisions, sumSessions } from '../store/dashboard/decision-counts.js'
@@ -30,17 +31,20 @@ export async function listAgents(ctx: UserContext): Promise<Reply<Routes['listAg
     listAttachments(sql, tenantId, [...names]),
   ])
   names.delete('')
+  const learnedOf = rowOf(known)
+  const asideOf = rowOf(aside)
+  const attachmentsOf = byAgent(attachments)
   const agents = [...names].map((agent) => {
-    const learned = known.find((row) => row.agent === agent)
+    const learned = learnedOf.get(agent)
     const { calls, ...own } = activity.of(agent, learned?.seen ?? null)
     return {
       agent,
       ...own,
       calls: { ...calls, observed: learned?.observed ?? 0, ungoverned: learned?.ungoverned ?? 0 },
       coverage: learned === undefined || learned.samples === 0 ? null : learned.covered / learned.samples,
-      set_aside: setAsideIn(aside, agent),
+      set_aside: { captures: asideOf.get(agent)?.captures ?? 0, reason: asideOf.get(agent)?.reason ?? null },
       environments: environmentSchema.options.map((environment) => {
-        const found = attachments.find((row) => row.agent === agent && row.environment === environment)
+        const found = attachmentsOf.get(agent)?.find((row) => row.environment === environment)
         return {
           environment,
           status: found?.status ?? ('none' as const),
@@ -59,10 +63,16 @@ export async function listAgents(ctx: UserContext): Promise<Reply<Routes['listAg
   }
 }
 
-const setAsideIn = (aside: Awaited<ReturnType<typeof countCapturesAside>>, agent: string) => {
-  const own = aside.find((row) => row.agent === agent)
-  return { captures: own?.captures ?? 0, reason: own?.reason ?? null }
+interface OfAgent {
+  readonly agent: string
 }
+
+/** The rows of each agent. There may be thousands, of hundreds of agents. */
+const byAgent = <Row extends OfAgent>(rows: readonly Row[]) => groupBy(rows, ({ agent }) => agent)
+
+/** The only row of each agent. */
+const rowOf = <Row extends OfAgent>(rows: readonly Row[]): Map<string, Row> =>
+  new Map(rows.map((row) => [row.agent, row]))
 
 interface AgentActivity {
   /** What was done under a name, or under ''. */
@@ -89,17 +99,20 @@ async function loadAgentActivity(
     countTroubledSessions(sql, { tenantId, since, agents }),
     countUnansweredByAgent(sql, tenantId, agents),
   ])
+  const begunOf = rowOf(begun)
+  const decidedOf = byAgent(decided)
+  const troubledOf = byAgent(troubled)
+  const unansweredOf = rowOf(unanswered)
   return {
     of(agent, learnedAt) {
-      const own = begun.find((row) => row.agent === agent)
+      const own = begunOf.get(agent)
       const seenMs = Math.max(learnedAt?.getTime() ?? 0, own?.lastSeen.getTime() ?? 0)
-      const calls = decided.filter((row) => row.agent === agent)
+      const calls = decidedOf.get(agent) ?? []
       const enforced = callsOf(calls)
       const blocked = callsOf(calls.filter(({ reason }) => reason !== ''))
-      const inState = (status: string) =>
-        troubled.find((row) => row.agent === agent && row.status === status)?.sessions ?? 0
+      const inState = (status: string) => troubledOf.get(agent)?.find((row) => row.status === status)?.sessions ?? 0
       const [recovering, compromised, killed] = [inState('RECOVERING'), inState('COMPROMISED'), inState('KILLED')]
-      const waiting = unanswered.find((row) => row.agent === agent)?.calls ?? 0
+      const waiting = unansweredOf.get(agent)?.calls ?? 0
       const isTroubled = recovering + compromised + killed + waiting > 0 || blocked > enforced * MOST_BLOCKED
       return {
         since: since.toISOString(),

@@ -1,5 +1,6 @@
 import { bucketEndMs, limitIdFor, type NamedLimit, type Steps } from '@countersign/engine'
 import { type Input, type Reply, type Routes, type SharedLimitUsage, windowMs } from '@countersign/protocol'
+import { groupBy } from '../base/group-by.js'
 import type { UserContext } from '../context/context.js'
 import { inTurns } from '../context/work.js'
 import {
@@ -57,15 +58,7 @@ function* namesInSteps(
 const limitKey = ({ name, per, counts, window }: NamedLimit) => JSON.stringify([name, per, counts, window])
 
 /** The rows of each limit. */
-function byLimit(rows: readonly LimitUsage[]): [LimitUsage, ...LimitUsage[]][] {
-  const limits = new Map<string, [LimitUsage, ...LimitUsage[]]>()
-  for (const row of rows) {
-    const known = limits.get(limitKey(row))
-    if (known === undefined) limits.set(limitKey(row), [row])
-    else known.push(row)
-  }
-  return [...limits.values()]
-}
+const byLimit = (rows: readonly LimitUsage[]) => [...groupBy(rows, limitKey).values()]
 
 /** A row of each limit: one bound is as good as any. */
 const firstOfEach = (rows: readonly LimitUsage[]): LimitUsage[] => byLimit(rows).map(([first]) => first)

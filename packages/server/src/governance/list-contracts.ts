@@ -13,12 +13,23 @@ export async function listContracts(
 ): Promise<Reply<Routes['listContracts']>> {
   const agents = await listLearnedAgents(ctx.app.database.sql, ctx.tenant.tenantId, query.agent ?? null)
   const contracts: ContractRow[] = []
+  let size = 0
   for (const { agent } of agents) {
     const learning = await learnedDrafts(ctx, agent)
-    if (learning !== null) contracts.push(...(await rowsOf(ctx, learning)))
+    for (const row of learning === null ? [] : await rowsOf(ctx, learning)) {
+      size += sizeOf(row)
+      if (size > MOST_CHARACTERS) return { contracts, more: true }
+      contracts.push(row)
+    }
   }
-  return { contracts }
+  return { contracts, more: false }
 }
+
+/** A tenant may have hundreds of agents, and the schema of one tool a megabyte. */
+const MOST_CHARACTERS = 4 * 1024 * 1024
+
+const sizeOf = ({ yaml, words, notes, drift }: ContractRow): number =>
+  [yaml, ...words, ...notes, ...drift].reduce((sum, text) => sum + text.length, 0)
 
 async function rowsOf(ctx: UserContext, learning: AgentLearning): Promise<ContractRow[]> {
   const running = await findApprovedPlans(ctx.app.database.sql, ctx.tenant.tenantId, learning.agent)

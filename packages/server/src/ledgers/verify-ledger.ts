@@ -1,4 +1,4 @@
-import { contradictionOf, createExportCheck, type Steps, signedHeadProblem } from '@countersign/engine'
+import { contradictionOf, createExportCheck, hashPlanInSteps, type Steps, signedHeadProblem } from '@countersign/engine'
 import type { ChainedEvent, JsonValue, LedgerBody, LedgerHead, SignedHead } from '@countersign/protocol'
 import { createFairGate } from '../base/work/fair-gate.js'
 import type { LoadedSession } from '../change/change-session.js'
@@ -41,7 +41,9 @@ async function verify(ctx: Context, { session: known, plan }: LoadedSession): Pr
   const { tenantId, sessionId, compiledHash } = session.fixed
   const { ledger: head, state } = session.head
   const compiled_session = await findPlan(sql, tenantId, compiledHash)
-  const check = createExportCheck({ session_id: sessionId, compiled_hash: compiledHash, compiled_session }, plan)
+  const hash = compiled_session === null ? '' : await inTurns(ctx, hashPlanInSteps(compiled_session))
+  const exported = { session_id: sessionId, compiled_hash: compiledHash, compiled_session }
+  const check = createExportCheck(exported, { plan, hash })
   const verdict = async (events: number, problem: string | null): Promise<LedgerVerdict> => {
     if (problem !== null) await requireStillStored(sql, session.fixed)
     return { verified: problem === null, events, head, problem, signed }
@@ -58,7 +60,7 @@ async function verify(ctx: Context, { session: known, plan }: LoadedSession): Pr
     for (const { seq, hash } of events) if (seq === signed?.seq) hashAt = hash
     read = events.at(-1)?.seq ?? head.seq
   }
-  const end = check.end({ head, state: state as unknown as JsonValue })
+  const end = await inTurns(ctx, check.end({ head, state: state as unknown as JsonValue }))
   if (!end.ok) return verdict(read, `event ${end.brokenAt}: ${end.problem}`)
   return verdict(read, signatureProblem(ctx, signed, { head, hashAt }) ?? changed)
 }

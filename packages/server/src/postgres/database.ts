@@ -112,7 +112,7 @@ export function connect(
     // Short and flat: after an outage the next request finds PostgreSQL again, without a restart.
     backoff: () => 0.02,
     onnotice: () => {},
-    // Columns only: `postgres.camel` would rename keys inside jsonb as well.
+    // Columns only: `postgres.camel` would rename keys inside json as well.
     transform: { column: { from: postgres.toCamel } },
     prepare: !pooled,
     connection: {
@@ -191,13 +191,13 @@ const readTime = (text: string): Date => new Date(text)
 const writeTime = (time: Date | string): string => isoTime(time instanceof Date ? time : new Date(time))
 
 /**
- * In place of the driver's own: bigint (20) as number, times (1184) written by `isoTime`, json (114) and jsonb (3802)
- * whose numbers are all finite, and text[] (1009), the only arrays that are sent or selected.
+ * In place of the driver's own: bigint (20) as number, times (1184) written by `isoTime`, json (114) and text[] (1009),
+ * the only arrays that are sent or selected. No column is jsonb.
  */
 const TYPES: Record<string, never> = {
   bigint: { to: 20, from: [20], serialize: String, parse: readBigint },
   date: { to: 1184, from: [1082, 1114, 1184], serialize: writeTime, parse: readTime },
-  json: { to: 114, from: [114, 3802], serialize: (value: unknown) => JSON.stringify(value), parse: readJson },
+  json: { to: 114, from: [114], serialize: (value: unknown) => JSON.stringify(value), parse: JSON.parse },
   texts: { to: 1009, from: [1009], serialize: writeTextArray, parse: readTextArray },
 } as Record<string, postgres.PostgresType> as Record<string, never>
 
@@ -205,17 +205,4 @@ function readBigint(text: string): number {
   const value = Number(text)
   if (!Number.isSafeInteger(value)) throw new RangeError(`a bigint column holds ${text}, beyond 2^53 - 1`)
   return value
-}
-
-/** jsonb stores 1e400 as 401 digits, which `JSON.parse` reads as Infinity: such a row is refused, never used. */
-function readJson(text: string): unknown {
-  if (text.length > 308 && /[0-9]{309}/.test(text)) {
-    return JSON.parse(text, (_key, value: unknown) => {
-      if (value === Number.POSITIVE_INFINITY || value === Number.NEGATIVE_INFINITY) {
-        throw new RangeError('a stored JSON number is beyond what a double can hold')
-      }
-      return value
-    })
-  }
-  return JSON.parse(text)
 }

@@ -6,7 +6,9 @@ import {
   saltedHash,
   type Verdict,
 } from '@countersign/engine'
-import type { SessionStatus } from '@countersign/protocol'
+import { LIMITS, type SessionStatus } from '@countersign/protocol'
+import { ApiError } from '../base/api-error.js'
+import { groupBy } from '../base/group-by.js'
 import type { LoadedSession } from '../change/change-session.js'
 import { chainOnWorkflow } from '../change/change-workflow.js'
 import {
@@ -24,15 +26,17 @@ export function claimsResources(session: SessionRow, plan: Plan, response: ReadR
   return response.calls.some(({ name }) => (plan.contracts.get(name)?.resources.length ?? 0) > 0)
 }
 
-/** Who else holds a resource in a way that excludes this use of it. */
+/** Who else holds a resource in a way that excludes this use of it. 409 where they hold too many to compare with. */
 export async function heldByOthers(
   { sql, session }: LoadedSession,
   workflow: WorkflowRow,
 ): Promise<(key: string, mode: ResourceMode) => string | null> {
   const holds = await listHoldsOfOthers(sql, workflow, session.fixed.sessionId)
+  if (holds.length > LIMITS.heldResourcesPerWorkflow) throw new ApiError('WORKFLOW_LIMIT')
+  const byKey = groupBy(holds, ({ keyHash }) => keyHash)
   return (key, mode) => {
-    const keyHash = saltedHash(workflow.keySalt, key)
-    return holds.find((hold) => hold.keyHash === keyHash && modesConflict(hold.mode, mode))?.sessionId ?? null
+    const same = byKey.get(saltedHash(workflow.keySalt, key))
+    return same?.find((hold) => modesConflict(hold.mode, mode))?.sessionId ?? null
   }
 }
 

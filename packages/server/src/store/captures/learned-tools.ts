@@ -142,12 +142,25 @@ export interface CustomerContract {
   text: string
 }
 
-/** Of each tool what was written last. */
+/** More of them fit into no plan. */
+const MAX_WRITTEN = 1_024
+const WRITTEN_SIZE = 4 * 1024 * 1024
+
+/** Of each tool what was written last, as much as plans can have. */
 export function loadCustomerContracts(sql: Queryable, tenantId: string, agent: string): Promise<CustomerContract[]> {
   return sql<CustomerContract[]>`
-    select distinct on (tool_name) tool_name, file, text from customer_contracts
-    where tenant_id = ${tenantId} and agent = ${agent}
-    order by tool_name, written_at desc, plan_id desc`
+    select tool_name, file, text from (
+      select *, sum(length(text)) over (order by written_at desc, tool_name) as size from (
+        select * from (
+          select distinct on (tool_name) tool_name, file, text, written_at from customer_contracts
+          where tenant_id = ${tenantId} and agent = ${agent}
+          order by tool_name, written_at desc, plan_id desc
+        ) last
+        order by written_at desc, tool_name limit ${MAX_WRITTEN}
+      ) newest
+    ) measured
+    where size <= ${WRITTEN_SIZE}
+    order by tool_name`
 }
 
 /** What people wrote in one plan. */

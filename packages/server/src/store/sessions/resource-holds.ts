@@ -18,7 +18,7 @@ export interface HeldResource {
   readonly sessionId: string
 }
 
-/** What calls of the workflow's other sessions hold now. */
+/** What calls of the workflow's other sessions hold now; one more than there may be, if there are more. */
 export async function listHoldsOfOthers(
   sql: Queryable,
   workflow: WorkflowRow,
@@ -28,7 +28,7 @@ export async function listHoldsOfOthers(
     select key_hash, mode, session_id from resource_holds
     where tenant_id = ${workflow.tenantId} and workflow_id = ${workflow.workflowId} and session_id <> ${sessionId}
       and (ends_at is null or ends_at > clock_timestamp())
-    order by held_at`
+    order by held_at limit ${LIMITS.heldResourcesPerWorkflow + 1}`
 }
 
 /** What a change under the workflow's lock writes of it: resources taken or set free, and the events that say so. */
