@@ -6,7 +6,7 @@ import { inTurns } from '../context/work.js'
 import { changedParts, checkContent } from '../ledgers/content-check.js'
 import { requireStillStored } from '../ledgers/still-stored.js'
 import { reportChanged } from '../ledgers/verify-ledger.js'
-import { loadEvents, loadEventsAt, PAGE_BYTES } from '../store/sessions/ledger.js'
+import { findEventsAt, loadEvents, PAGE_BYTES, readEvents } from '../store/sessions/ledger.js'
 import type { FixedSession } from '../store/sessions/session-row.js'
 import { loadReceipts, loadTurns, type StoredTurn } from '../store/sessions/stored-turns.js'
 import { changedApprovals, type ReceiptEvents, timelineCalls } from './timeline-calls.js'
@@ -86,7 +86,8 @@ async function receiptsOf(
   })
   const stored = await loadReceipts(sql, fixed, pending)
   const seqs = new Set([...stored.values()].map(({ seq }) => seq))
-  return { stored, events: await loadEventsAt(sql, fixed, [...seqs]) }
+  const rows = await findEventsAt(sql, fixed, [...seqs])
+  return { stored, events: await inTurns(ctx, readEvents(fixed, rows)) }
 }
 
 interface Page {
