@@ -158,6 +158,21 @@ export const PLAN_SHAPES: readonly Shape[] = [
     },
   },
   {
+    name: 'reads: ledgers whose plan is full of digits',
+    build: () => {
+      const digits = `${'1'.repeat(308)} `.repeat(400)
+      const compiled = compiledOf({
+        contracts: many(7, (at) => ({ tool: `t${at}`, ...FIXED, arguments: { description: digits } })),
+      })
+      return async (attacker) => {
+        const session = await createSession(attacker, compiled)
+        if (session === null) return
+        const path = `/api/v1/sessions/${session.session_id}/events`
+        for (let round = 0; round < 5; round++) await Promise.all(many(20, () => attacker.send('GET', path)))
+      }
+    },
+  },
+  {
     name: 'plans: 30 of many small schemas',
     tenants: 4,
     build: () => {
