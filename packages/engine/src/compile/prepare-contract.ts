@@ -64,6 +64,7 @@ export function* prepareContract(contract: CompiledContract, around: ContractSur
     preconditions: around.preconditions,
     provides: around.provides,
     resources: yield* prepareResources(contract.resources, report),
+    denyWhen: new Set(contract.labels?.deny_when),
     plainRules: countPlainRules(contract, around),
     checkpoints: yield* prepareCheckpoints(contract.checkpoint, report),
     policy: preparePolicy(contract.policy?.cedar, around.policy, report, argumentNames(contract.arguments)),
@@ -151,7 +152,7 @@ function countPlainRules(
   { resources, labels, transitions }: CompiledContract,
   { preconditions, provides }: ContractSurroundings,
 ): number {
-  const lists = [preconditions, provides, resources, labels?.deny_when, labels?.adds, transitions?.valid_in_phases]
+  const lists = [preconditions, provides, resources, labels?.adds, transitions?.valid_in_phases]
   return lists.reduce((count, list) => count + (list?.length ?? 0), 0)
 }
 

@@ -201,12 +201,12 @@ const WEIGHT_OF_CHARACTER = 24
 function derivedFrom(compiled: CompiledSession, contracts: ReadonlyMap<string, PreparedContract>) {
   const all = [...contracts.values()]
   const inputPaths = new Set(all.flatMap((contract) => contract.inputInvariants.map(({ path }) => path.expression)))
-  const forbiddenBy = new Map<string, string[]>()
+  const forbiddenBy = new Map<string, Set<string>>()
   for (const { tool, definition } of all) {
     for (const forbidden of definition.forbids_after ?? []) {
       const by = forbiddenBy.get(forbidden)
-      if (by === undefined) forbiddenBy.set(forbidden, [tool])
-      else by.push(tool)
+      if (by === undefined) forbiddenBy.set(forbidden, new Set([tool]))
+      else by.add(tool)
     }
   }
   const asks = (contract: PreparedContract) =>

@@ -37,7 +37,7 @@ export interface Plan {
   /** Paths of the request that the input invariants of any contract read. */
   readonly inputPaths: readonly string[]
   /** Tool -> the tools whose use forbids it. */
-  readonly forbiddenBy: ReadonlyMap<string, readonly string[]>
+  readonly forbiddenBy: ReadonlyMap<string, ReadonlySet<string>>
   readonly priceOf: (provider: string | null, model: string | null) => Price | null
   /** The longest that calls of these tools may take, including checkpoints: the lease must cover it. */
   readonly longestTimeoutMs: (tools: Iterable<string>) => number
@@ -86,6 +86,8 @@ export interface PreparedContract {
   readonly aggregates: readonly PreparedAggregate[]
   readonly envelopes: readonly PreparedEnvelope[]
   readonly resources: readonly PreparedResource[]
+  /** Labels with which the tool may not be called. */
+  readonly denyWhen: ReadonlySet<string>
   /** How many of its rules every call is compared with that count no steps of their own. */
   readonly plainRules: number
   readonly checkpoints: readonly PreparedCheckpoint[]

@@ -5,7 +5,7 @@ import { compilePlan } from '../compile/compile-plan.js'
 import { createPolicyEvaluator } from '../contract/cedar.js'
 import { initialState } from '../state/session-start.js'
 import type { SessionState } from '../state/state.js'
-import { narrowTools } from './narrow.js'
+import { narrowTools, narrowToolsInSteps } from './narrow.js'
 
 const CONTRACTS = [
   'tool: look\n',
@@ -91,6 +91,40 @@ describe('narrowing', () => {
     expect(narrow('look', { used: { close: 1 } }).removed).toMatchObject([{ reason: 'forbidden_in_state' }])
     expect(narrow('look').allowed).toEqual(['look'])
   })
+
+  proves(
+    'limit.fair.kept-values',
+    'a tool that is named again is decided once, and one that many forbid by those used',
+    () => {
+      const asked = { plan, state: fresh, unmatchedPolicy: 'block' as const, principal: 'ann', agent: null, nowMs: 0 }
+      const tools = Array.from({ length: 500 }, (_, at) => ({ name: at % 2 === 0 ? 'look' : 'mint' }))
+      const steps = narrowToolsInSteps({ ...asked, tools })
+      let taken = 0
+      let step = steps.next()
+      for (; step.done !== true; step = steps.next()) taken++
+      expect(taken).toBe(2)
+      expect([step.value.allowed.length, step.value.removed.length]).toEqual([250, 250])
+
+      const forbidding = Array.from({ length: 200 }, (_, at) => ({
+        tool: `t${at}`,
+        forbids_after: Array(500).fill('look'),
+      }))
+      const compiled = compilePlan({
+        contracts: [...forbidding, { tool: 'look' }].map((value) => ({ file: value.tool, value })),
+      })
+      if (!compiled.ok) throw new Error(JSON.stringify(compiled.errors))
+      expect(compiled.plan.forbiddenBy.get('look')?.size).toBe(200)
+      const look = (used: SessionState['used']) =>
+        narrowTools({
+          ...asked,
+          plan: compiled.plan,
+          state: { ...fresh, phase: null, used },
+          tools: [{ name: 'look' }],
+        })
+      expect(look({ t7: 1, other: 1 }).removed).toMatchObject([{ tool: 'look', reason: 'forbidden_in_state' }])
+      expect(look({ t7: 0, other: 1 }).allowed).toEqual(['look'])
+    },
+  )
 
   proves('narrowed-tool.no-contract', () => {
     expect(narrow('mint').removed).toMatchObject([{ tool: 'mint', reason: 'no_contract' }])

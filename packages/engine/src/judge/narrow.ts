@@ -48,27 +48,35 @@ export function* narrowToolsInSteps(narrowing: Narrowing): Steps<Narrowed> {
   const budget = narrowing.plan.usesPolicy ? new JudgingBudget(JUDGING_STEPS.narrowing) : null
   const allowed: string[] = []
   const removed: NarrowedTool[] = []
+  // A request may name a tool more than once.
+  const known = new Map<string, NarrowedTool | null>()
   for (const { name } of narrowing.tools) {
-    const context: ToolContext = {
-      tool: name,
-      contract: narrowing.plan.contracts.get(name) ?? null,
-      plan: narrowing.plan,
-      state: narrowing.state,
-      tally: EMPTY_TALLY,
-      unmatchedPolicy: narrowing.unmatchedPolicy,
-      principal: narrowing.principal,
-      agent: narrowing.agent,
-      nowMs: narrowing.nowMs,
-      isTimed: narrowing.isTimed !== false,
-      shared: narrowing.shared ?? null,
+    let gone = known.get(name)
+    if (gone === undefined) {
+      const context = contextOf(narrowing, name)
+      gone = budget === null ? removal(context) : budget.within(() => removal(context))
+      known.set(name, gone)
+      if (budget !== null) yield
     }
-    const gone = budget === null ? removal(context) : budget.within(() => removal(context))
     if (gone === null) allowed.push(name)
     else removed.push(gone)
-    if (budget !== null) yield
   }
   return { allowed, removed }
 }
+
+const contextOf = ({ plan, state, isTimed, shared, ...narrowing }: Narrowing, tool: string): ToolContext => ({
+  tool,
+  contract: plan.contracts.get(tool) ?? null,
+  plan,
+  state,
+  tally: EMPTY_TALLY,
+  unmatchedPolicy: narrowing.unmatchedPolicy,
+  principal: narrowing.principal,
+  agent: narrowing.agent,
+  nowMs: narrowing.nowMs,
+  isTimed: isTimed !== false,
+  shared: shared ?? null,
+})
 
 /** Earlier calls, of this session or of others, have used up a limit. */
 function limitUsedUp(context: ToolContext): Block | null {

@@ -2,6 +2,8 @@ import type { Block, JsonObject } from '@countersign/protocol'
 import { RESTRICTED } from '@countersign/protocol'
 import type { PolicyResult, PreparedPolicy } from '../../contract/cedar.js'
 import { lookUp } from '../../json/look-up.js'
+import type { SessionState } from '../../state/state.js'
+import type { Tally } from '../../state/tally.js'
 import { unlessTooCostly } from '../../text/judging-budget.js'
 import { block, quoted, type Rule, type ToolContext, type ToolRule } from './rule.js'
 
@@ -64,15 +66,24 @@ function askPolicy(
 }
 
 export const forbiddenByCall: ToolRule = ({ tool, plan, state, tally, contract }) => {
-  const forbidding = plan.forbiddenBy
-    .get(tool)
-    ?.find((other) => (lookUp(state.used, other) ?? 0) > 0 || tally.used.has(other))
+  const forbidding = firstUsed(plan.forbiddenBy.get(tool) ?? NO_TOOLS, state, tally)
   if (forbidding === undefined) return null
   return block('forbidden_tool', contract, {
     detail: 'forbids_after',
     remedy: `${quoted(tool)} may not be called after "${forbidding}". Go on without it.`,
   })
 }
+
+const NO_TOOLS: ReadonlySet<string> = new Set()
+
+/** One of the tools that was called. Thousands may forbid a tool, of which a session uses a few hundred at most. */
+function firstUsed(tools: ReadonlySet<string>, { used }: SessionState, tally: Tally): string | undefined {
+  const isUsed = (tool: string) => (lookUp(used, tool) ?? 0) > 0 || tally.used.has(tool)
+  if (tools.size <= FEW_TOOLS) return [...tools].find(isUsed)
+  return [...Object.keys(used), ...tally.used.keys()].find((tool) => tools.has(tool) && isUsed(tool))
+}
+
+const FEW_TOOLS = 64
 
 /** The hours of the tool and those of the session must both allow the call. */
 export const outsideHours: ToolRule = ({ tool, contract, plan, nowMs, isTimed }) => {
@@ -87,9 +98,7 @@ export const outsideHours: ToolRule = ({ tool, contract, plan, nowMs, isTimed })
 
 export const labelGate: ToolRule = ({ tool, contract, state, tally }) => {
   if (state.labels.length === 0 && tally.labels.size === 0) return null
-  const label = contract?.definition.labels?.deny_when?.find(
-    (name) => state.labels.includes(name) || tally.labels.has(name),
-  )
+  const label = [...state.labels, ...tally.labels].find((name) => contract?.denyWhen.has(name))
   if (label === undefined) return null
   return block('forbidden_tool', contract, {
     detail: 'label_gate',
