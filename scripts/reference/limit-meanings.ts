@@ -20,7 +20,7 @@ export const LIMIT_MEANINGS: Readonly<Record<keyof typeof LIMITS, string>> = {
   toolsPerPreflight: 'tools offered to the model in one request',
   toolPinsPerServer: 'pinned definitions of tools of one MCP server, per agent and environment',
   shownToolPins: 'changed definitions of tools that the dashboard shows at a time',
-  failuresPerRule: 'failures reported for one rule of one call',
+  failuresPerRule: 'failures reported for one rule of one call; fewer where they are long, about 8,000 characters',
   receiptsPerBatch: 'receipts in one request',
   lateReceiptsPerCall: 'further receipts stored for a call that already has its outcome',
   planBytes: 'size of a compiled plan, and of one contract file',

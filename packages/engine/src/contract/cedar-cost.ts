@@ -11,10 +11,24 @@ export function stepsOf(policy: string, { context, entities }: CedarRequest): nu
   for (const { attrs } of entities) measure(attrs, size)
   const looks = policy.match(LOOKS)?.length ?? 0
   const once = size.values * STEPS_OF_VALUE + size.characters * STEPS_OF_CHARACTER
+  const compared = (likeCharacters(policy) * size.characters) / LIKE_COMPARISONS_PER_STEP
   return (
-    STEPS_OF_QUESTION + policy.length * STEPS_OF_POLICY_CHARACTER + once + Math.floor((looks * once) / LOOKS_PER_PASS)
+    STEPS_OF_QUESTION +
+    policy.length * STEPS_OF_POLICY_CHARACTER +
+    once +
+    Math.floor((looks * once) / LOOKS_PER_PASS + compared)
   )
 }
+
+/** A pattern with a star may be compared from every character of a text on. */
+function likeCharacters(policy: string): number {
+  let characters = 0
+  for (const [, pattern = ''] of policy.matchAll(LIKE)) if (pattern.includes('*')) characters += pattern.length
+  return characters
+}
+
+const LIKE = /\blike\s*"((?:[^"\\]|\\[\s\S])*)"/g
+const LIKE_COMPARISONS_PER_STEP = 32
 
 const STEPS_OF_QUESTION = 800
 const STEPS_OF_POLICY_CHARACTER = 5

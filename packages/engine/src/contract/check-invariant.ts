@@ -179,8 +179,19 @@ function failuresOf(
 }
 
 /** `must be at most 500`, for a remedy and for people. */
-function describe(operator: OperatorName, operand: JsonValue): string {
-  const shown = JSON.stringify(operand)
-  const text = shown.length > 120 ? `${shown.slice(0, 117)}...` : shown
-  return OPERATORS[operator].requirement(text)
+const describe = (operator: OperatorName, operand: JsonValue): string => OPERATORS[operator].requirement(shown(operand))
+
+/** The beginning of an operand as JSON. A long list is written once, not for each value that fails. */
+function shown(operand: JsonValue): string {
+  if (typeof operand === 'string') return cut(JSON.stringify(operand.slice(0, MOST_SHOWN)))
+  if (typeof operand !== 'object' || operand === null) return JSON.stringify(operand)
+  const known = SHOWN.get(operand)
+  if (known !== undefined) return known
+  const text = cut(JSON.stringify(operand))
+  SHOWN.set(operand, text)
+  return text
 }
+
+const SHOWN = new WeakMap<object, string>()
+const MOST_SHOWN = 120
+const cut = (text: string): string => (text.length > MOST_SHOWN ? `${text.slice(0, MOST_SHOWN - 3)}...` : text)

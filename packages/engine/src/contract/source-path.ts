@@ -38,10 +38,12 @@ export function coversLocation(steps: readonly SourceStep[], location: readonly 
 }
 
 /** The same for a general path: all values there are covered. */
-export function coversPath(steps: readonly SourceStep[], path: string): boolean {
+export const coversPath = (steps: readonly SourceStep[], path: string): boolean => coversSteps(steps, sourceSteps(path))
+
+/** The same for the steps of the path. Null: it cannot be read. */
+export function coversSteps(steps: readonly SourceStep[], location: readonly SourceStep[] | null): boolean {
   // A rule at `$` covers everything, also paths that cannot be read.
   if (steps.length === 0) return true
-  const location = sourceSteps(path)
   if (location === null) return false
   const shared = Math.min(steps.length, location.length)
   for (let at = 0; at < shared; at++) {

@@ -1,7 +1,7 @@
 import type { ResultColumn, SourceOrigin, SourceRule, ValueKind, ValueSource } from '@countersign/protocol'
 import { saltedHash } from '../json/hash.js'
 import { spendOnJudging } from '../text/judging-budget.js'
-import { coversPath, type SourceStep } from './source-path.js'
+import { coversSteps, type SourceStep, sourceSteps } from './source-path.js'
 
 /** A rule about where the values of an argument may come from, with its path parsed. */
 export interface PreparedSource {
@@ -21,11 +21,12 @@ export interface SourceContext {
 
 /** Whether what stood in an argument was judged: by the rule that names it, otherwise by the most specific one. */
 export function isGuardedBy(sources: readonly PreparedSource[], path: string): boolean {
-  spendOnJudging(sources.length * STEPS_OF_PATH)
+  spendOnJudging(path.length + sources.length * STEPS_OF_PATH)
+  const location = sourceSteps(path)
   let closest: PreparedSource | undefined
   for (const source of sources) {
     if (source.rule.path === path) return source.rule.role !== 'choice'
-    if (!coversPath(source.steps, path)) continue
+    if (!coversSteps(source.steps, location)) continue
     if (closest === undefined || source.steps.length > closest.steps.length) closest = source
   }
   return closest !== undefined && closest.rule.role !== 'choice'

@@ -1,17 +1,17 @@
 import type { JsonValue } from '@countersign/protocol'
-import { spendOnJudging } from '../text/judging-budget.js'
+import { spendOnJudging, spendOnText } from '../text/judging-budget.js'
 import { countedKeys } from './look-up.js'
 
 /** Equal as JSON values: numbers by value (1 equals 1.0), strings by code units, keys in any order. */
 export function equalValues(a: JsonValue, b: JsonValue): boolean {
-  if (a === b) return true
+  if (isSame(a, b)) return true
   if (!isContainer(a) || !isContainer(b)) return false
   // Pairs still to compare, in a flat list: no nesting can overflow the stack.
   const open: JsonValue[] = [a, b]
   while (open.length > 0) {
     const right = open.pop() as JsonValue
     const left = open.pop() as JsonValue
-    if (left === right) continue
+    if (isSame(left, right)) continue
     if (!isContainer(left) || !isContainer(right)) return false
     if (Array.isArray(left) !== Array.isArray(right)) return false
     if (Array.isArray(left)) {
@@ -33,6 +33,11 @@ export function equalValues(a: JsonValue, b: JsonValue): boolean {
     }
   }
   return true
+}
+
+function isSame(a: JsonValue, b: JsonValue): boolean {
+  if (typeof a === 'string' && typeof b === 'string' && a.length === b.length) spendOnText(a.length)
+  return a === b
 }
 
 function isContainer(value: JsonValue): value is JsonValue[] | { [key: string]: JsonValue } {

@@ -1,7 +1,7 @@
 import type { JsonValue } from '@countersign/protocol'
 import { type JSONPathQuery, jsonpath } from 'json-p3'
 import { codePoints } from '../text/code-points.js'
-import { spendOnJudging } from '../text/judging-budget.js'
+import { spendOnJudging, spendOnText } from '../text/judging-budget.js'
 import { equalValues } from './equal-values.js'
 import { patternTest } from './json-path-regex.js'
 import { countedKeys } from './look-up.js'
@@ -82,10 +82,12 @@ type Compare = (left: JsonValue | undefined, right: JsonValue | undefined) => bo
 const isEqual: Compare = (left, right) =>
   left === undefined || right === undefined ? left === right : equalValues(left, right)
 
-const isLess: Compare = (left, right) =>
-  ((typeof left === 'number' && typeof right === 'number') ||
-    (typeof left === 'string' && typeof right === 'string')) &&
-  left < right
+const isLess: Compare = (left, right) => {
+  if (typeof left === 'number' && typeof right === 'number') return left < right
+  if (typeof left !== 'string' || typeof right !== 'string') return false
+  spendOnText(Math.min(left.length, right.length))
+  return left < right
+}
 
 const COMPARISONS: ReadonlyMap<string, Compare> = new Map([
   ['==', isEqual],
@@ -147,6 +149,8 @@ function compileQuery(
   const follow = compileWalk(query.path)
   const isRelative = query instanceof RelativeQuery
   return (item, root, found) => {
+    // Also where it finds nothing.
+    spendOnJudging(1)
     follow({ root, location: [] }, isRelative ? item : root, found)
   }
 }

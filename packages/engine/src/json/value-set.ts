@@ -1,5 +1,5 @@
 import type { JsonValue } from '@countersign/protocol'
-import { spendOnJudging } from '../text/judging-budget.js'
+import { spendOnJudging, spendOnText } from '../text/judging-budget.js'
 import { runToEnd, type Steps } from '../text/steps.js'
 import { canonicalJson } from './canonical-json.js'
 
@@ -21,6 +21,7 @@ export function* valueSetInSteps(values: readonly JsonValue[]): Steps<ValueSet> 
   }
   return {
     has(value) {
+      if (typeof value === 'string') spendOnText(value.length)
       if (typeof value !== 'object' || value === null) return scalars.has(value)
       if (containers.size === 0) return false
       try {

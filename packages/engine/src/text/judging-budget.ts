@@ -38,6 +38,14 @@ export function spendOnJudging(steps: number): void {
   if (left < 0) throw new TooCostlyError()
 }
 
+/** Takes steps for reading so many characters of a text, as comparing it does. */
+export function spendOnText(characters: number): void {
+  if (characters >= 1 << CHARACTERS_PER_STEP) spendOnJudging(characters >> CHARACTERS_PER_STEP)
+}
+
+/** As a power of two. */
+const CHARACTERS_PER_STEP = 10
+
 /** What the budget that ended last has spent. */
 let spentLast = 0
 

@@ -13,10 +13,14 @@ export interface PackFile extends PlanFile {
 export function packOf(contracts: Contracts): PackFile[] {
   const written = [...contracts.written.values()].map(({ toolName, file, text }) => ({ tool: toolName, file, text }))
   const files = new Map<string, PackFile>()
+  /** The next number of each name: all of them may have the same. */
+  const copies = new Map<string, number>()
   const session = contracts.session == null ? [] : [{ tool: null, file: 'session.yaml', text: contracts.session }]
   for (const { tool, file, text } of [...session, ...written, ...learnedFiles(contracts)]) {
     let name = file
-    for (let copy = 2; files.has(name); copy++) name = file.replace(/(\.\w+)?$/, `-${copy}$1`)
+    let copy = copies.get(file) ?? 2
+    for (; files.has(name); copy++) name = file.replace(/(\.\w+)?$/, `-${copy}$1`)
+    copies.set(file, copy)
     files.set(name, { tool, file: name, text })
   }
   return [...files.values()].sort((a, b) => (a.file < b.file ? -1 : 1))

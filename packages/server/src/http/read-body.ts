@@ -53,6 +53,7 @@ export function announcedBytes(request: HttpRequest): number | null {
 const tooLarge = () => new ApiError('BODY_TOO_LARGE', {}, CLOSE)
 
 const NOTHING = Buffer.alloc(0)
+const MOST_CHUNKS = 1_024
 
 const nextRound = () => new Promise<void>((done) => setImmediate(done))
 
@@ -63,7 +64,7 @@ function arriving(
   { maxBytes, maxSeconds = LIMITS.bodySeconds }: ReadOptions,
 ): Promise<Buffer> {
   return new Promise((done, fail) => {
-    const chunks: Buffer[] = []
+    let chunks: Buffer[] = []
     let size = 0
     const finishReading = () => {
       clearTimeout(timer)
@@ -77,6 +78,8 @@ function arriving(
     const keep = (chunk: Buffer) => {
       size += chunk.length
       chunks.push(chunk)
+      // A body may come byte by byte, and a million pieces are put together for as long as they are many.
+      if (chunks.length >= MOST_CHUNKS) chunks = [Buffer.concat(chunks)]
       if (size > maxBytes) refuse(tooLarge())
     }
     const end = () => {

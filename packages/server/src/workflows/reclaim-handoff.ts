@@ -7,6 +7,7 @@ import {
   type WorkflowEvent,
 } from '@countersign/protocol'
 import { ApiError } from '../base/api-error.js'
+import { groupBy } from '../base/group-by.js'
 import { leaseFrom } from '../change/advance.js'
 import type { LoadedSession } from '../change/change-session.js'
 import {
@@ -57,7 +58,8 @@ export async function reclaimHandoff(
       handoff.toSession === null ? null : memberOf(members, handoff.toSession),
     )
 
-    const labels = new Map(fallen.map((one) => [one, labelsOf(one.toSession, fallen, members)]))
+    const labelsOf = labelsLost(fallen, members)
+    const labels = new Map(fallen.map((one) => [one, labelsOf(one.toSession)]))
     for (const [one, brought] of labels) {
       requireRoom(memberOf(members, one.fromSession), brought)
       const move = { handoff: one, move: 'reclaim', at: workflow.now, labels: shownLabels(one, brought) } as const
@@ -124,18 +126,25 @@ type Members = ReadonlyMap<string, LoadedSession>
  * The labels of a session that is lost, of the calls that it has under way, and of all to whom it handed work on. What
  * such a call will add counts at once: its outcome is reported to a session that nobody works with any more.
  */
-function labelsOf(sessionId: string | null, fallen: readonly Handoff[], members: Members): readonly string[] {
-  if (sessionId === null) return []
-  const { state } = memberOf(members, sessionId).session.head
-  const underWay = (state.open?.calls ?? []).filter((call) => call.state !== 'resolved')
-  const handedOn = fallen.filter(({ fromSession }) => fromSession === sessionId)
-  return [
-    ...new Set([
-      ...state.labels,
-      ...underWay.flatMap((call) => call.adds_labels),
-      ...handedOn.flatMap(({ toSession }) => labelsOf(toSession, fallen, members)),
-    ]),
-  ]
+function labelsLost(fallen: readonly Handoff[], members: Members): (sessionId: string | null) => readonly string[] {
+  const handedOn = groupBy(fallen, ({ fromSession }) => fromSession)
+  const known = new Map<string, readonly string[]>()
+  const labelsOf = (sessionId: string | null): readonly string[] => {
+    if (sessionId === null) return []
+    const before = known.get(sessionId)
+    if (before !== undefined) return before
+    const { state } = memberOf(members, sessionId).session.head
+    const underWay = (state.open?.calls ?? []).filter((call) => call.state !== 'resolved')
+    const labels = new Set([...state.labels, ...underWay.flatMap((call) => call.adds_labels)])
+    for (const { toSession } of handedOn.get(sessionId) ?? []) {
+      for (const label of labelsOf(toSession)) labels.add(label)
+      // No session can take so many back.
+      if (labels.size > LIMITS.labelsPerSession) throw new ApiError('LABEL_LIMIT')
+    }
+    known.set(sessionId, [...labels])
+    return [...labels]
+  }
+  return labelsOf
 }
 
 /** Those that came back; of an offer that nobody took, those that would have gone down with it. */

@@ -17,7 +17,10 @@ import {
   quietly,
   type Run,
 } from './schema-run.js'
-import { checkDependentRequired } from './value-keywords.js'
+import { checkDependentRequired, namesIn } from './value-keywords.js'
+
+/** A list of names, where a schema may stand as well. */
+const isNames = (needed: JsonValue | undefined): needed is string[] => Array.isArray(needed)
 
 /** The keywords that check the parts of a value against schemas of their own. */
 export const PART_KEYWORDS = {
@@ -85,11 +88,11 @@ export const PART_KEYWORDS = {
   },
   dependencies: {
     takes: TAKES.namedEither,
-    steps: (operand) => Object.keys(operand as JsonObject).length,
+    steps: (operand) => namesIn(Object.values(operand as JsonObject).map((needed) => (isNames(needed) ? needed : []))),
     build: (operand, { compile }) => {
       const entries = Object.entries(operand as JsonObject)
-      const lists = entries.filter((entry): entry is [string, string[]] => Array.isArray(entry[1]))
-      const schemas = entries.filter(([, needed]) => !Array.isArray(needed))
+      const lists = entries.filter((entry): entry is [string, string[]] => isNames(entry[1]))
+      const schemas = entries.filter(([, needed]) => !isNames(needed))
       const checkLists = checkDependentRequired('dependencies', Object.fromEntries(lists))
       const checkSchemas = checkDependents(schemas, compile)
       return (...given) => {

@@ -129,7 +129,7 @@ export const VALUE_KEYWORDS = {
   },
   dependentRequired: {
     takes: TAKES.namedStrings,
-    steps: (operand) => Object.values(operand as Record<string, string[]>).flat().length,
+    steps: (operand) => namesIn(Object.values(operand as Record<string, string[]>)),
     build: (operand) => checkDependentRequired('dependentRequired', operand as Record<string, string[]>),
   },
 } as const satisfies Record<string, Keyword>
@@ -139,14 +139,19 @@ const STEPS_OF_DECIMAL = 30
 /** What is said of a property that is not there. */
 export const missing = (keyword: string, message: string) => ({ keyword, expected: 'a value', found: null, message })
 
+/** How many names lists have, and how many lists there are: an empty one is looked at as well. */
+export const namesIn = (lists: readonly (readonly string[])[]): number =>
+  lists.reduce((sum, { length }) => sum + 1 + length, 0)
+
 export function checkDependentRequired(
   keyword: string,
   dependents: Readonly<Record<string, readonly string[]>>,
 ): Check {
+  const entries = Object.entries(dependents)
   return (value, run, place) => {
     if (!isObject(value)) return true
     let isValid = true
-    for (const [name, needed] of Object.entries(dependents)) {
+    for (const [name, needed] of entries) {
       if (!Object.hasOwn(value, name)) continue
       for (const other of needed) {
         if (Object.hasOwn(value, other)) continue

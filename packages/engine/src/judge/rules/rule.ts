@@ -92,9 +92,7 @@ export function block(reason: BlockReason, contract: PreparedContract | null, fi
     reason,
     ...(finding.detail === undefined ? {} : { detail: plainText(finding.detail, SHOWN_VALUE_LENGTH) }),
     remedy: plainText(finding.remedy, SHOWN_REMEDY_LENGTH),
-    failures: (finding.failures ?? [])
-      .slice(0, LIMITS.failuresPerRule)
-      .map((failure) => ({ ...shownFailure(failure), ...named })),
+    failures: firstFailures(finding.failures ?? []).map((failure) => ({ ...failure, ...named })),
     ...named,
     ...(finding.sharedLimit === undefined ? {} : { shared_limit: finding.sharedLimit }),
   }
@@ -102,6 +100,28 @@ export function block(reason: BlockReason, contract: PreparedContract | null, fi
 
 const SHOWN_VALUE_LENGTH = 1_024
 const SHOWN_REMEDY_LENGTH = 3_072
+
+/** The first of them as they leave the engine: so many, or so many characters. Dozens of calls may have long ones. */
+function firstFailures(failures: readonly ContractFailure[]): ContractFailure[] {
+  const first: ContractFailure[] = []
+  let size = 0
+  for (const failure of failures.slice(0, LIMITS.failuresPerRule)) {
+    if (size > SHOWN_FAILURES_LENGTH) break
+    const shown = shownFailure(failure)
+    first.push(shown)
+    size += sizeOf(shown)
+  }
+  return first
+}
+
+const SHOWN_FAILURES_LENGTH = 8_192
+
+const sizeOf = ({ path, message, expected, found }: ContractFailure): number =>
+  [path, message, expected, found].reduce<number>((sum, part) => sum + lengthOf(part), 0)
+
+/** Of a list or an object a guess: to write it out would take longer than what is saved. */
+const lengthOf = (part: JsonValue | undefined): number =>
+  typeof part === 'string' ? part.length : typeof part === 'object' && part !== null ? SHOWN_VALUE_LENGTH / 4 : 8
 
 /** A failure as it leaves the engine: nothing in it is long, and nothing deceives. */
 export function shownFailure(failure: ContractFailure): ContractFailure {
