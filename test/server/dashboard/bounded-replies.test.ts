@@ -99,7 +99,10 @@ proves('limit.pages.contracts', async () => {
     insert into learned_agents (tenant_id, agent, salt)
     select ${tenantId}, 'wide_' || at, 'salt' from generate_series(1, 3) as at`
   const choice = { type: 'string', enum: ['x'.repeat(250)] }
-  const schema = JSON.stringify({ type: 'object', properties: Object.fromEntries(many(8, (at) => [`p${at}`, choice])) })
+  const schema = JSON.stringify({
+    type: 'object',
+    properties: Object.fromEntries(many(24, (at) => [`p${at}`, choice])),
+  })
   await sql`
     insert into offered_tools (tenant_id, agent, tool_name, schema, seen_at)
     select ${tenantId}, 'wide_' || agent, 't_' || at, ${schema}::text::json, clock_timestamp()
