@@ -24,7 +24,7 @@ export const LIMIT_MEANINGS: Readonly<Record<keyof typeof LIMITS, string>> = {
   receiptsPerBatch: 'receipts in one request',
   lateReceiptsPerCall: 'further receipts stored for a call that already has its outcome',
   planBytes: 'size of a compiled plan, and of one contract file',
-  rulesPerList: 'entries of each list and table in a contract or session definition, such as `binds` or `pricing`',
+  entriesPerList: 'entries of each list and table in a contract or session definition, such as `binds` or `pricing`',
   labelLength: 'characters of a label',
   labelsPerSession: 'labels on one session',
   bindingsPerSession: 'bindings that the contracts of one session may declare',

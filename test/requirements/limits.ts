@@ -51,7 +51,7 @@ export const limits = {
   'limit.bytes.stop-and-evidence': 'A tenant without bytes left can still kill sessions and report what ran',
   'limit.pages.captures': 'A page of captures is bounded by bytes, and the pages after it bring the rest',
   'limit.plan-problems': 'Of a plan with many problems the first fifty are named and the others counted, in small pieces',
-  'limit.rules-per-list':
+  'limit.entries-per-list':
     'Each list and table of a contract or session definition has at most 2,048 entries, which are prepared one by one with other work in between',
   'limit.terms-per-plan': 'The preconditions of a plan have at most 256 different terms: a session keeps what meets each of them',
   'limit.plan-advisories': 'Of the advisories on a plan the first hundred of each kind are listed, and the others counted',

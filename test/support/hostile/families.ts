@@ -96,7 +96,7 @@ const policies: Family = {
 const sources: Family = {
   name: 'sources',
   genes: {
-    rules: [1, LIMITS.rulesPerList],
+    rules: [1, LIMITS.entriesPerList],
     from: [1, 256],
     known: [0, 1_024],
     leaves: [1, 256],

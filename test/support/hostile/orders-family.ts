@@ -75,7 +75,7 @@ export const orders: Family = {
   name: 'orders',
   genes: {
     order: [0, ORDERS.length - 1],
-    count: [1, LIMITS.rulesPerList - 1],
+    count: [1, LIMITS.entriesPerList - 1],
     size: [1, 64_000],
     value: [0, VALUES.length - 1],
     calls: [1, 24],

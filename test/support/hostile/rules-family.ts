@@ -65,7 +65,7 @@ export const rules: Family = {
     path: [0, PATHS.length - 1],
     rule: [0, RULES.length - 1],
     value: [0, VALUES.length - 1],
-    count: [1, LIMITS.rulesPerList],
+    count: [1, LIMITS.entriesPerList],
     size: [1, 64_000],
     operand: [1, 8_000],
     calls: [1, 24],

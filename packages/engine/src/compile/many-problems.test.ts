@@ -77,7 +77,7 @@ proves('limit.plan-problems', 'fifty problems are all named', () => {
   expect(problems[49]).toContain('the tool "lok" is not declared')
 })
 
-proves('limit.rules-per-list', () => {
+proves('limit.entries-per-list', () => {
   const most = 2_048
   const path = '$.a'
   const lists: Record<string, (at: number) => object> = {
@@ -101,7 +101,7 @@ proves('limit.rules-per-list', () => {
   }
 })
 
-proves('limit.rules-per-list', 'values of one rule, and what a checkpoint shows, are prepared in steps too', () => {
+proves('limit.entries-per-list', 'values of one rule, and what a checkpoint shows, are prepared in steps too', () => {
   const stepsOf = (contract: object) => [...preparePlanInSteps(planOf([{ tool: 't', ...contract }]))].length
   const oneOf = (count: number) => ({ argument_value_invariants: [{ path: '$.a', one_of: many(count, (at) => [at]) }] })
   expect(stepsOf(oneOf(9_001)) - stepsOf(oneOf(1))).toBeGreaterThanOrEqual(9_000)

@@ -21,7 +21,7 @@ export const LIMITS = {
   receiptsPerBatch: 64,
   lateReceiptsPerCall: 3,
   planBytes: 1024 * 1024,
-  rulesPerList: 2_048,
+  entriesPerList: 2_048,
   labelLength: 128,
   labelsPerSession: 128,
   bindingsPerSession: 64,

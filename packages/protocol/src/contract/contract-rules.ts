@@ -3,6 +3,7 @@ import { columnPlaceSchema, resultPlaceSchema, valueKindSchema } from '../base/f
 import { hashSchema, labelSchema, toolNameSchema } from '../base/ids.js'
 import { jsonObjectSchema, jsonSchema } from '../base/json.js'
 import { LIMITS } from '../base/limits.js'
+import { listOf } from './lists.js'
 
 /** A JSON path as contracts write it. */
 export const pathSchema = z.string().min(1).max(1_024)
@@ -12,23 +13,6 @@ export const nameSchema = z
   .regex(/^[A-Za-z_][A-Za-z0-9_.-]{0,127}$/, 'expected a name: a letter or _, then letters, digits, _ . -')
 
 export const VALUE_TYPES = ['string', 'number', 'integer', 'boolean', 'object', 'array', 'null'] as const
-
-/** The rules of one kind, in a contract or a session definition. */
-export const rulesOf = <Rule extends z.ZodType>(rule: Rule) => z.array(rule).max(LIMITS.rulesPerList)
-/** The same by name. They are counted before any of them is looked at. */
-export const namedRulesOf = <Rule extends z.ZodType>(
-  name: z.ZodString,
-  rule: Rule,
-  most: number = LIMITS.rulesPerList,
-) =>
-  z.preprocess(
-    (rules: Readonly<Record<string, z.input<Rule>>>, context) => {
-      const count = typeof rules === 'object' && rules !== null ? Object.keys(rules).length : 0
-      if (count > most) context.addIssue(`there are ${count}; declare at most ${most}`)
-      return rules
-    },
-    z.record(name, rule),
-  )
 
 /** A JSON Schema, as contracts take it. */
 export const schemaDocumentSchema = z.union([z.boolean(), jsonObjectSchema])
@@ -83,9 +67,9 @@ export type EvidenceLevel = z.infer<typeof evidenceLevelSchema>
 
 export const priorToolSchema = z.strictObject({
   requires_prior_tool: toolNameSchema,
-  with_output: rulesOf(invariantSchema).optional(),
+  with_output: listOf(invariantSchema).optional(),
   /** This call's argument at `path` equals the prior call's argument at `as`. */
-  same: rulesOf(z.strictObject({ path: pathSchema, as: pathSchema })).optional(),
+  same: listOf(z.strictObject({ path: pathSchema, as: pathSchema })).optional(),
   /** One prior call opens one call: it is used up when this call is allowed. */
   consumes: z.boolean().optional(),
 })
@@ -111,7 +95,7 @@ export const refSchema = z.strictObject({ path: pathSchema, ref: nameSchema, key
  */
 export const sourceOriginSchema = z.union([
   z.enum(['user', 'argument', 'identifier', 'known', 'generated']),
-  z.strictObject({ generated: rulesOf(valueKindSchema).min(1) }),
+  z.strictObject({ generated: listOf(valueKindSchema).min(1) }),
   z.strictObject({ result: toolNameSchema, path: pathSchema, as: resultPlaceSchema.optional() }),
 ])
 export type SourceOrigin = z.infer<typeof sourceOriginSchema>
@@ -152,7 +136,7 @@ export type SourceRule = z.infer<typeof sourceRuleSchema>
 export const resultColumnSchema = z.strictObject({
   path: pathSchema,
   place: columnPlaceSchema.default('cell'),
-  holds: rulesOf(valueKindSchema),
+  holds: listOf(valueKindSchema),
   /** The length of the longest text that it ever held. */
   longest: z.int().min(0).optional(),
 })
@@ -241,11 +225,11 @@ export const envelopeSchema = z.strictObject({
 export const checkpointContextSchema = z.strictObject({ label: z.string().min(1).max(128), path: pathSchema })
 export const onTimeoutSchema = z.enum(['deny', 'allow'])
 export const checkpointSchema = z.strictObject({
-  when: rulesOf(invariantSchema).default([]),
+  when: listOf(invariantSchema).default([]),
   reason: z.string().min(1).max(500),
   timeout_seconds: z.number().positive().default(LIMITS.checkpointTimeoutDefaultSeconds),
   on_timeout: onTimeoutSchema.default('deny'),
-  context: rulesOf(checkpointContextSchema).default([]),
+  context: listOf(checkpointContextSchema).default([]),
 })
 export type Checkpoint = z.infer<typeof checkpointSchema>
 
@@ -273,20 +257,20 @@ export const finishReasonSchema = z.enum(FINISH_REASONS)
 export type FinishReason = z.infer<typeof finishReasonSchema>
 
 export const assertionsSchema = z.strictObject({
-  input_invariants: rulesOf(invariantSchema).optional(),
-  output_invariants: rulesOf(invariantSchema).optional(),
+  input_invariants: listOf(invariantSchema).optional(),
+  output_invariants: listOf(invariantSchema).optional(),
 })
 export const responseFormatSchema = z.strictObject({
-  finish_reason: z.union([finishReasonSchema, rulesOf(finishReasonSchema).min(1)]).optional(),
+  finish_reason: z.union([finishReasonSchema, listOf(finishReasonSchema).min(1)]).optional(),
   content: z.enum(['empty', 'present', 'any']).optional(),
 })
 export const contractTransitionsSchema = z.strictObject({
-  valid_in_phases: rulesOf(nameSchema).min(1).optional(),
+  valid_in_phases: listOf(nameSchema).min(1).optional(),
   advances_to: nameSchema.optional(),
 })
 export const labelRulesSchema = z.strictObject({
-  deny_when: rulesOf(labelSchema).optional(),
-  adds: rulesOf(labelSchema).optional(),
+  deny_when: listOf(labelSchema).optional(),
+  adds: listOf(labelSchema).optional(),
   /** New sessions of the same principal start with the labels that the call adds. */
   sticks_to: z.literal('principal').optional(),
 })
@@ -295,7 +279,7 @@ export const resourceSchema = z.strictObject({
   key: z.string().min(1).max(512),
   mode: resourceModeSchema.default('exclusive'),
 })
-export const executionConstraintsSchema = z.strictObject({ arguments: rulesOf(invariantSchema).min(1) })
+export const executionConstraintsSchema = z.strictObject({ arguments: listOf(invariantSchema).min(1) })
 export const timeoutsSchema = z.strictObject({
   total_ms: z
     .int()

@@ -14,7 +14,6 @@ import {
   hoursSchema,
   invariantSchema,
   labelRulesSchema,
-  namedRulesOf,
   nameSchema,
   policySchema,
   preconditionSchema,
@@ -22,7 +21,6 @@ import {
   resourceSchema,
   responseFormatSchema,
   resultColumnSchema,
-  rulesOf,
   schemaDocumentSchema,
   sideEffectSchema,
   sourceRuleSchema,
@@ -30,6 +28,7 @@ import {
   surpriseSchema,
   timeoutsSchema,
 } from './contract-rules.js'
+import { listOf, tableOf } from './lists.js'
 import { sharedLimitSchema } from './shared-limit.js'
 
 /** One tool's contract as it is written. */
@@ -44,23 +43,23 @@ export const contractSchema = z.strictObject({
   gate: allowOrBlockSchema.optional(),
   arguments: schemaDocumentSchema.optional(),
   assertions: assertionsSchema.optional(),
-  argument_value_invariants: rulesOf(invariantSchema).optional(),
+  argument_value_invariants: listOf(invariantSchema).optional(),
   response_format_invariants: responseFormatSchema.optional(),
   transitions: contractTransitionsSchema.optional(),
-  preconditions: rulesOf(preconditionSchema).optional(),
-  forbids_after: rulesOf(toolNameSchema).optional(),
-  binds: rulesOf(bindSchema).optional(),
-  refs: rulesOf(refSchema).optional(),
-  sources: rulesOf(sourceRuleSchema).optional(),
+  preconditions: listOf(preconditionSchema).optional(),
+  forbids_after: listOf(toolNameSchema).optional(),
+  binds: listOf(bindSchema).optional(),
+  refs: listOf(refSchema).optional(),
+  sources: listOf(sourceRuleSchema).optional(),
   columns: z.array(resultColumnSchema).max(512).optional(),
   surprise: surpriseSchema.optional(),
-  aggregates: rulesOf(aggregateSchema).optional(),
-  envelopes: rulesOf(envelopeSchema).optional(),
-  establishes: rulesOf(bindSchema).optional(),
+  aggregates: listOf(aggregateSchema).optional(),
+  envelopes: listOf(envelopeSchema).optional(),
+  establishes: listOf(bindSchema).optional(),
   labels: labelRulesSchema.optional(),
-  resources: rulesOf(resourceSchema).optional(),
+  resources: listOf(resourceSchema).optional(),
   execution_constraints: executionConstraintsSchema.optional(),
-  checkpoint: z.union([checkpointSchema, rulesOf(checkpointSchema).min(1)]).optional(),
+  checkpoint: z.union([checkpointSchema, listOf(checkpointSchema).min(1)]).optional(),
   policy: policySchema.optional(),
   hours: hoursSchema.optional(),
   timeouts: timeoutsSchema.optional(),
@@ -79,8 +78,8 @@ const riskSchema = z.enum(['allow', 'block', 'checkpoint'])
 const pricePattern = z.strictObject({ input: z.number().min(0), output: z.number().min(0) })
 
 export const providerConstraintsSchema = z.strictObject({
-  block_incompatible: rulesOf(z.string().min(1)).optional(),
-  warn_incompatible: rulesOf(z.string().min(1)).optional(),
+  block_incompatible: listOf(z.string().min(1)).optional(),
+  warn_incompatible: listOf(z.string().min(1)).optional(),
 })
 export type ProviderConstraints = z.infer<typeof providerConstraintsSchema>
 
@@ -88,7 +87,7 @@ export const sessionLimitsSchema = z.strictObject({
   max_steps: z.int().positive().optional(),
   max_tool_calls: z.int().positive().optional(),
   max_cost_per_session: z.number().positive().optional(),
-  max_calls_per_tool: namedRulesOf(z.string(), z.int().min(0)).optional(),
+  max_calls_per_tool: tableOf(z.string(), z.int().min(0)).optional(),
   max_calls_per_minute: z.int().positive().max(LIMITS.callsPerMinuteWindow).optional(),
   loop_detection: z
     .strictObject({ window: z.int().min(1).max(LIMITS.loopWindow), threshold: z.int().min(2) })
@@ -106,16 +105,16 @@ export const sessionDefinitionSchema = z.strictObject({
   schema_version: z.literal('1.0').optional(),
   agent: agentSchema.optional(),
   description: z.string().optional(),
-  phases: rulesOf(
+  phases: listOf(
     z.strictObject({ name: nameSchema, initial: z.boolean().optional(), terminal: z.boolean().optional() }),
   )
     .min(1)
     .optional(),
-  transitions: namedRulesOf(z.string(), rulesOf(nameSchema)).optional(),
+  transitions: tableOf(z.string(), listOf(nameSchema)).optional(),
   session_limits: sessionLimitsSchema.optional(),
   shared_limits: z.array(sharedLimitSchema).min(1).max(LIMITS.sharedLimitsPerPlan).optional(),
   risk_defaults: z.partialRecord(sideEffectSchema, riskSchema).optional(),
-  pricing: namedRulesOf(z.string().min(1), pricePattern).optional(),
+  pricing: tableOf(z.string().min(1), pricePattern).optional(),
   policy: policySchema.optional(),
   hours: hoursSchema.optional(),
   provider_constraints: providerConstraintsSchema.optional(),
@@ -145,7 +144,7 @@ export const handoffRuleSchema = z.strictObject({
 export const workflowDefinitionSchema = z.strictObject({
   schema_version: z.literal('1.0').optional(),
   name: nameSchema.optional(),
-  roles: namedRulesOf(nameSchema, workflowRoleSchema, LIMITS.rolesPerWorkflow),
+  roles: tableOf(nameSchema, workflowRoleSchema, LIMITS.rolesPerWorkflow),
   /** One from each role to each. */
   handoffs: z
     .array(handoffRuleSchema)

@@ -32,7 +32,7 @@ const COUNT = 30_000
 
 proves('limit.fair.refused-bodies', () => {
   const createSession = ROUTES.createSession.body
-  const wrong = many(LIMITS.rulesPerList, () => ({}))
+  const wrong = many(LIMITS.entriesPerList, () => ({}))
   const rules = (list: JsonValue[]) => sessionWith([{ ...contract, argument_value_invariants: list }])
   const bodies: [string, z.ZodType, unknown][] = [
     ['contracts.0.tool', createSession, sessionWith(many(COUNT, () => ({})))],
@@ -51,7 +51,7 @@ proves('limit.fair.refused-bodies', () => {
   }
 })
 
-proves('limit.rules-per-list', 'too long a list is named, whether its entries are right or wrong', () => {
+proves('limit.entries-per-list', 'too long a list is named, whether its entries are right or wrong', () => {
   const most = 2_048
   const { body } = ROUTES.createSession
   const forbidding = (count: number) => sessionWith([{ ...contract, forbids_after: many(count, (at) => `t${at}`) }])
