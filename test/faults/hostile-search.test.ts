@@ -3,7 +3,7 @@ import { seededRandom } from '../support/data/random.js'
 import { PATIENCE_MS, rounds, testSeed } from '../support/data/rounds.js'
 import { FOUND, KNOWN } from '../support/hostile/found.js'
 import { ROUTE_BODIES, ROUTE_FAMILIES, UNCHANGED } from '../support/hostile/route-bodies.js'
-import { openMeter, type SearchOptions, searchCostly, type Trial } from '../support/hostile/search.js'
+import { everyKind, openMeter, type SearchOptions, searchCostly, type Trial } from '../support/hostile/search.js'
 import { openServerMeter } from '../support/hostile/server-meter.js'
 
 /** What one request may keep a process from everything else, in processor time. */
@@ -41,6 +41,21 @@ async function findNothing(trials: number, options: Pick<SearchOptions, 'meter' 
   expect(ends.filter(({ measured }) => measured === null).map(inWords)).toEqual([])
   if (rounds(0, 1) === 1) expect(ends.filter(({ stallMs }) => stallMs > STALL_MS).map(inWords)).toEqual([])
 }
+
+test(
+  'no rule, path or schema takes long on any kind of value',
+  async () => {
+    const all = everyKind(seededRandom(testSeed()), 3)
+    const apart = rounds(Math.ceil(all.length / 10), 1)
+    const trials: Trial[] = []
+    for (const question of all.filter((_, at) => at % apart === 0)) trials.push(await meter.measure(question))
+    const costliest = trials.toSorted((a, b) => b.stallMs - a.stallMs).slice(0, 20)
+    console.log([`the costliest of ${trials.length}:`, ...costliest.map(inWords)].join('\n'))
+    expect(trials.filter(({ measured }) => measured === null).map(inWords)).toEqual([])
+    if (rounds(0, 1) === 1) expect(costliest.filter(({ stallMs }) => stallMs > STALL_MS / 2).map(inWords)).toEqual([])
+  },
+  PATIENCE_MS,
+)
 
 test('no plan or response that a search can find stalls a process', () => findNothing(6, { meter }), PATIENCE_MS)
 

@@ -77,12 +77,10 @@ export { canonicalJson } from './json/canonical-json.js'
 export {
   addDecimals,
   compareDecimals,
-  type Decimal,
   decimalText,
   isMultipleOf,
   multiplyDecimals,
   subtractDecimals,
-  toDecimal,
 } from './json/decimal.js'
 export { doubtfulJson } from './json/doubtful-json.js'
 export { equalValues } from './json/equal-values.js'

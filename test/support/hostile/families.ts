@@ -1,61 +1,9 @@
-import { type Contract, type JsonObject, LIMITS } from '@countersign/protocol'
+import { type Contract, LIMITS } from '@countersign/protocol'
 import { orders } from './orders-family.js'
 import type { Family } from './request.js'
 import { rules } from './rules-family.js'
+import { schemas } from './schemas-family.js'
 import { callsOf, FIXED, gene, many, oneOf, TOOL, VALUES } from './values.js'
-
-/** Schemas whose work is a product of their own size and the value's. */
-const SCHEMAS: readonly ((width: number) => JsonObject)[] = [
-  (width) => ({ type: 'array', items: { anyOf: many(width, (at) => ({ const: at + 10 })) } }),
-  (width) => ({ type: 'array', items: { not: { anyOf: many(width, (at) => ({ required: [`x${at}`] })) } } }),
-  (width) => ({ type: 'array', items: { oneOf: many(width, (at) => ({ multipleOf: at + 2 })) } }),
-  (width) => ({ type: 'array', items: { allOf: many(width, (at) => ({ maximum: at + 10 })) } }),
-  (width) => ({ allOf: many(width, (at) => ({ contains: { const: at + 10 }, minContains: 0 })) }),
-  (width) => ({ patternProperties: Object.fromEntries(many(width, (at) => [`[ab]*${at}$`, true])) }),
-  (width) => ({ propertyNames: { anyOf: many(width, (at) => ({ pattern: `${at}x$` })) } }),
-  (width) => ({ allOf: many(width, () => ({ uniqueItems: true })) }),
-  (width) => ({ items: { enum: many(width, (at) => ({ a: [at] })) } }),
-  (width) => ({ items: { not: { enum: many(width, (at) => ({ a: at + 10 })) } } }),
-  (width) => ({
-    $defs: {
-      n: {
-        anyOf: [
-          { properties: { a: { $ref: '#/$defs/n' }, b: { $ref: '#/$defs/n' } } },
-          ...many(width % 20, () => ({ $ref: '#/$defs/n/anyOf/0' })),
-        ],
-      },
-    },
-    $ref: '#/$defs/n',
-  }),
-  (width) => ({ dependentSchemas: Object.fromEntries(many(width, (at) => [`k${at}`, { minProperties: 1 }])) }),
-  (width) => ({ properties: Object.fromEntries(many(width, (at) => [`k${at}`, { pattern: `^a{${at % 300}}` }])) }),
-  (width) => ({ items: { if: false, else: { not: { anyOf: many(width, (at) => ({ pattern: `a{${at % 60}}b` })) } } } }),
-  (width) => ({
-    additionalProperties: { type: 'number' },
-    unevaluatedProperties: { anyOf: many(width, (at) => ({ const: at })) },
-  }),
-]
-
-const schemas: Family = {
-  name: 'schemas',
-  genes: {
-    schema: [0, SCHEMAS.length - 1],
-    value: [0, VALUES.length - 1],
-    width: [1, 4_000],
-    size: [1, 64_000],
-    calls: [1, 24],
-  },
-  build: (genes) => ({
-    contracts: [
-      {
-        tool: TOOL,
-        ...FIXED,
-        arguments: { type: 'object', properties: { v: oneOf(SCHEMAS, genes.schema)(gene(genes, 'width')) } },
-      },
-    ],
-    calls: callsOf(genes),
-  }),
-}
 
 /** Policies that look at every item, name many things, or are long in one way. */
 const POLICIES: readonly ((terms: number) => string)[] = [

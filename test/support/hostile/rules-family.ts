@@ -2,7 +2,7 @@ import { type Contract, type Invariant, type JsonObject, LIMITS } from '@counter
 import type { Family } from './request.js'
 import { callsOf, FIXED, gene, oneOf, TOOL, VALUES } from './values.js'
 
-const PATHS: readonly string[] = [
+export const PATHS: readonly string[] = [
   '$.v',
   '$..a',
   '$..*',
@@ -16,13 +16,21 @@ const PATHS: readonly string[] = [
   '$.v[?count(@.*)>1]',
   '$.v[?length(@)>1]',
   '$..v..a',
+  '$.v.*[*]',
+  '$.v[::-1]',
+  '$.v[?@<"y"]',
+  '$.v[?@==$.v[0]]',
+  '$.v[?!@.a]',
+  "$.v[?match(@,'[a-z0-9]*q')]",
+  '$.v[?value(@..a)==1]',
+  `$.v[?${Array.from({ length: 30 }, (_, at) => `@.a==${at}`).join('||')}]`,
 ]
 
 const operandObject = (size: number, index: number): JsonObject =>
   Object.fromEntries(Array.from({ length: Math.max(1, size) }, (_, at) => [`f${at}`, index]))
 
 /** One rule of each kind. `size` is the size of what it is compared with. */
-const RULES: readonly ((size: number, index: number) => Partial<Invariant>)[] = [
+export const RULES: readonly ((size: number, index: number) => Partial<Invariant>)[] = [
   () => ({ exists: true }),
   () => ({ type: 'object' }),
   (size, index) => ({ equals: operandObject(size % 50, index) }),
@@ -37,10 +45,23 @@ const RULES: readonly ((size: number, index: number) => Partial<Invariant>)[] = 
   () => ({ length_gte: 1 }),
   (size) => ({ schema: { anyOf: Array.from({ length: (size % 200) + 1 }, (_, at) => ({ const: `n${at}` })) } }),
   () => ({ schema: { uniqueItems: true } }),
+  (size) => ({ not_equals: Array.from({ length: size }, () => 1) }),
+  (size) => ({ not_equals: 'x'.repeat(size) }),
+  () => ({ gt: 1e15 }),
+  () => ({ gte: 1e15 }),
+  () => ({ lt: 1e-15 }),
+  () => ({ lte: 1e-15 }),
+  (size, index) => ({ regex: `(?i)secret${index}|\\bkey${size}\\b` }),
+  () => ({ not_regex: '(.*)(.*)(.*)(.*)q' }),
+  () => ({ regex: '^\\p{L}*\\p{N}' }),
+  (size) => ({ contains: `${'x'.repeat(Math.min(size, 500))}q` }),
+  () => ({ contains: 7 }),
+  (size) => ({ ends_with: 'x'.repeat(Math.min(size, 500)) }),
+  () => ({ length_lte: 1e9 }),
 ]
 
 /** Where a rule can stand. */
-const PLACES: readonly ((rules: Invariant[]) => Partial<Contract>)[] = [
+export const PLACES: readonly ((rules: Invariant[]) => Partial<Contract>)[] = [
   (rules) => ({ argument_value_invariants: rules }),
   (rules) => ({ checkpoint: { when: rules, reason: 'asked' } }),
   (rules) => ({ checkpoint: rules.map((rule) => ({ when: [rule], reason: 'asked' })) }),
@@ -56,6 +77,24 @@ const PLACES: readonly ((rules: Invariant[]) => Partial<Contract>)[] = [
     establishes: [{ name: 'most', path: '$.x' }],
   }),
   (rules) => ({ resources: rules.map(({ path }) => ({ key: `r:{${path}}`, mode: 'shared' })) }),
+  (rules) => ({ aggregates: rules.map(({ path }, at) => ({ name: `s${at}`, path, function: 'max', lte: 1e9 })) }),
+  (rules) => ({ aggregates: rules.map(({ path }, at) => ({ name: `s${at}`, path, function: 'count', lte: 1e9 })) }),
+  (rules) => ({
+    aggregates: rules.map(({ path }, at) => ({ name: `s${at}`, key: path, function: 'count', lte: 1e9 })),
+  }),
+  (rules) => ({
+    checkpoint: {
+      when: [],
+      reason: 'asked',
+      context: rules.map(({ path }, at) => ({ label: `l${at}`, path })),
+    },
+  }),
+  (rules) => ({ binds: rules.map(({ path }, at) => ({ name: `b${at}`, path, from: 'argument' })) }),
+  (rules) => ({ establishes: rules.map(({ path }, at) => ({ name: `b${at}`, path, from: 'argument' })) }),
+  (rules) => ({ preconditions: rules.map(({ path }) => ({ requires_prior_tool: TOOL, same: [{ path, as: path }] })) }),
+  (rules) => ({
+    sources: rules.map(({ path }) => ({ path, role: 'content', from: ['user'], dictated: 'note', quoted: 'note' })),
+  }),
 ]
 
 export const rules: Family = {

@@ -89,6 +89,31 @@ export async function searchCostly(options: SearchOptions): Promise<Trial[]> {
 
 const STEPS_WITHOUT_GAIN = 12
 
+/** Each rule, place, path, schema and policy on each kind of value that is as large as may be; the rest by chance. */
+export function everyKind(random: () => number, times: number): Question[] {
+  return FAMILIES.flatMap((family) => {
+    const kinds = Object.entries(family.genes).filter(([name, range]) => name !== 'value' && isKind(range))
+    const values = family.genes.value ?? ONE
+    return kinds.flatMap(([name, range]) =>
+      allOf(range).flatMap((kind) =>
+        allOf(values).flatMap((value) =>
+          Array.from({ length: times }, () => {
+            const genes = { ...randomGenes(family, random), value, [name]: kind, size: MOST }
+            return { family: family.name, genes }
+          }),
+        ),
+      ),
+    )
+  })
+}
+
+/** Cut to what one call may carry. */
+const MOST = 64_000
+const ONE = [0, 0] as const
+const isKind = ([least, most]: readonly [number, number]) => least === 0 && most < 30
+const allOf = ([least, most]: readonly [number, number]) =>
+  Array.from({ length: most - least + 1 }, (_, at) => least + at)
+
 const within = ([least, most]: readonly [number, number], value: number) =>
   Math.round(Math.min(most, Math.max(least, value)))
 

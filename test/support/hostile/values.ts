@@ -18,7 +18,37 @@ export const VALUES: readonly ((size: number) => JsonValue)[] = [
   (size) => 'é\u0301'.repeat(size),
   (size) => Array.from({ length: size }, (_, index) => `a${index % 9}`),
   (size) => Array.from({ length: size }, (_, index) => ({ a: [{ a: index % 3, b: 'x' }] })),
+  // Numbers with many digits, and those that only hundreds of digits write out.
+  (size) => Array.from({ length: size }, (_, index) => 0.1234567890123 + index / 3),
+  (size) => Array.from({ length: size }, (_, index) => (index % 2 === 0 ? 1.2345678e-300 : 9_007_199_254_740_991)),
+  // Names that a path to each item must repeat: one that is long, many that are escaped, and places deep down.
+  (size) => ({ ['"é'.repeat(Math.ceil(size / 4))]: Array.from({ length: size }, () => 1) }),
+  (size) =>
+    nested(
+      Array.from({ length: size }, () => 1),
+      (inner, at) => ({ [`"key ${at}" `.repeat(20)]: inner }),
+    ),
+  (size) =>
+    nested(
+      Array.from({ length: size }, () => 1),
+      (inner) => [inner],
+    ),
+  (size) => Object.fromEntries(Array.from({ length: size }, (_, index) => [`${(index * 7_919) % 1_000_003}`, 0])),
+  // Texts with many words, many digits, many marks; texts that differ in their last character.
+  (size) => 'a.1-b@c.de '.repeat(size),
+  (size) => '1234567890'.repeat(size),
+  (size) => '"\\😀'.repeat(size),
+  (size) => Array.from({ length: 200 }, (_, index) => `${'x'.repeat(size)}${index}`),
+  (size) => Array.from({ length: size }, (_, index) => `user${index}@example.org`),
+  (size) => Array.from({ length: size }, (_, index) => `https://a.b/c?d=${index}#e%20f`),
 ]
+
+/** As deep as arguments may be, nearly. */
+function nested(inmost: JsonValue, around: (inner: JsonValue, at: number) => JsonValue): JsonValue {
+  let value = inmost
+  for (let at = 0; at < 50; at++) value = around(value, at)
+  return value
+}
 
 /** Every place is called `a` or is an item, so that one path finds as many as possible. */
 function treeOf(size: number): JsonValue {

@@ -88,8 +88,10 @@ const ACTIONABLE: ReadonlySet<ValueKind> = new Set(['email', 'url', 'id'])
 export const isActionable = (kind: ValueKind): boolean => ACTIONABLE.has(kind)
 
 /** Hash of an argument's name and value: a known recipient is known to every tool with an argument of that name. */
-export const knownHash = (salt: string, path: string, value: string): string =>
-  saltedHash(salt, [argumentName(path).toWellFormed(), value.toWellFormed()])
+export function knownHash(salt: string, path: string, value: string): string {
+  spendOnJudging(path.length)
+  return saltedHash(salt, [argumentName(path).toWellFormed(), value.toWellFormed()])
+}
 
 /** The last name in a generalised path: `recipient` of `$.message.recipient[*]`. */
 export const argumentName = (path: string): string =>

@@ -1,20 +1,20 @@
 import { Decimal } from 'decimal.js'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { addDecimals, compareDecimals, decimalText, multiplyDecimals, subtractDecimals, toDecimal } from './decimal.js'
+import {
+  addDecimals,
+  compareDecimals,
+  decimalText,
+  isMultipleOf,
+  multiplyDecimals,
+  subtractDecimals,
+} from './decimal.js'
 
 test('0.1 + 0.2 is 0.3', () => expect(addDecimals('0.1', '0.2')).toBe('0.3'))
 
 test('sums keep every digit', () => {
   expect(addDecimals('9007199254740991', '0.0000000000000001')).toBe('9007199254740991.0000000000000001')
   expect(addDecimals(decimalText(5e-324), decimalText(1e15))).toMatch(/^1000000000000000\.0{300}/)
-})
-
-test('only finite numbers become decimals', () => {
-  expect(toDecimal(12.5)?.toString()).toBe('12.5')
-  for (const value of ['12.5', null, true, [1], { a: 1 }, undefined, Number.NaN, Number.POSITIVE_INFINITY]) {
-    expect(toDecimal(value)).toBeNull()
-  }
 })
 
 test('comparison is by value', () => {
@@ -36,21 +36,43 @@ test('what was added can be taken away exactly, in plain digits', () => {
   )
 })
 
-test('short decimals are added and compared as the library does it', () => {
-  const Exact = Decimal.clone({ precision: 100 })
-  const digits = fc.integer({ min: -99_999_999, max: 99_999_999 })
-  const decimal = fc
-    .tuple(digits, fc.nat({ max: 8 }))
-    .map(([units, places]) => new Exact(`${units}e-${places}`).toFixed())
-  const padded = fc
-    .tuple(decimal, fc.constantFrom('', '0', '000'))
-    .map(([text, zeros]) => (text.includes('.') ? text + zeros : text))
+/** Enough digits that nothing is rounded. */
+const Exact = Decimal.clone({ precision: 3_000, toExpNeg: -3_000, toExpPos: 3_000 })
+
+const short = fc
+  .tuple(fc.integer({ min: -99_999_999, max: 99_999_999 }), fc.nat({ max: 8 }), fc.constantFrom('', '0', '000'))
+  .map(([units, places, zeros]) => {
+    const text = new Exact(`${units}e-${places}`).toFixed()
+    return text.includes('.') ? text + zeros : text
+  })
+const double = fc.double({ noNaN: true, noDefaultInfinity: true })
+
+test('decimals are calculated as a library does it', () => {
+  const decimal = fc.oneof(short, double.map(decimalText))
   fc.assert(
-    fc.property(padded, padded, (a, b) => {
-      expect(addDecimals(a, b)).toBe(new Exact(a).plus(b).toFixed())
-      expect(compareDecimals(a, b)).toBe(new Exact(a).comparedTo(b))
+    fc.property(decimal, decimal, (a, b) => {
+      const exact = new Exact(a)
+      // The library knows a zero below zero.
+      const plain = (value: Decimal) => value.plus(0).toFixed()
+      expect(addDecimals(a, b)).toBe(plain(exact.plus(b)))
+      expect(subtractDecimals(a, b)).toBe(plain(exact.minus(b)))
+      expect(multiplyDecimals(a, b)).toBe(plain(exact.times(b)))
+      expect(compareDecimals(a, b)).toBe(exact.comparedTo(b))
     }),
-    { numRuns: 2_000 },
+    { numRuns: 1_000 },
+  )
+})
+
+test('numbers are read and divided as a library does it', () => {
+  const small = fc.integer({ min: 1, max: 9_999 }).map((units) => units / 100)
+  const number = fc.oneof(double, small)
+  fc.assert(
+    fc.property(number, fc.oneof(small, double), (value, other) => {
+      expect(decimalText(value)).toBe(new Exact(value).plus(0).toFixed())
+      const divisor = Math.abs(other)
+      if (divisor > 0) expect(isMultipleOf(value, divisor)).toBe(new Exact(value).modulo(divisor).isZero())
+    }),
+    { numRuns: 1_000 },
   )
 })
 

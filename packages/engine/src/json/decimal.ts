@@ -1,73 +1,91 @@
-import type { JsonValue } from '@countersign/protocol'
-import { Decimal } from 'decimal.js'
+import { spendOnJudging } from '../text/judging-budget.js'
 
-/** Enough digits that a sum of doubles never rounds: their digits span less than 700 places. */
-const Exact = Decimal.clone({ precision: 1_000, toExpNeg: -1_000, toExpPos: 1_000 })
+/*
+ * Exact arithmetic with decimals, which are text in plain digits, as the state stores them. A decimal is a whole number
+ * of units of 10^-places, and the runtime's own whole numbers have no end: nothing is rounded
+ * (docs/decisions/0163-own-decimals.md).
+ */
 
-export type { Decimal }
-
-/** Null unless the value is a finite number. A string that looks like a number is not one. */
-export function toDecimal(value: JsonValue | undefined): Decimal | null {
-  return typeof value === 'number' && Number.isFinite(value) ? new Exact(value) : null
-}
-
-/** The exact sum. Decimals are text in plain digits, as the state stores them. */
+/** The exact sum. */
 export function addDecimals(a: string, b: string): string {
   const places = Math.max(placesOf(a), placesOf(b))
-  if (!isShort(a, places) || !isShort(b, places)) return new Exact(a).plus(b).toFixed()
-  return fromUnits(toUnits(a, places) + toUnits(b, places), places)
+  if (isShort(a, places) && isShort(b, places)) return textOf(shortUnits(a, places) + shortUnits(b, places), places)
+  return textOf(unitsOf(a, places) + unitsOf(b, places), places)
 }
 
 /** The exact difference. */
 export function subtractDecimals(a: string, b: string): string {
-  return new Exact(a).minus(b).toFixed()
+  const places = Math.max(placesOf(a), placesOf(b))
+  return textOf(unitsOf(a, places) - unitsOf(b, places), places)
 }
 
 /** Negative if a is less than b, 0 if they are equal, positive if a is greater. */
 export function compareDecimals(a: string, b: string): number {
-  if (!isShort(a, 0) || !isShort(b, 0)) return new Exact(a).comparedTo(b)
   // Different texts of so few digits are different doubles in the same order.
-  const [left, right] = [Number(a), Number(b)]
-  return left < right ? -1 : left > right ? 1 : 0
+  if (isShort(a, 0) && isShort(b, 0)) return signOf(Number(a), Number(b))
+  const places = Math.max(placesOf(a), placesOf(b))
+  return signOf(unitsOf(a, places), unitsOf(b, places))
 }
 
 /** The exact product. */
 export function multiplyDecimals(a: string, b: string): string {
-  return new Exact(a).times(b).toFixed()
-}
-
-/** The decimal that a JSON number reads as: 0.1 is exactly 0.1. */
-export function decimalText(value: number): string {
-  const text = String(value)
-  return text.includes('e') ? new Exact(value).toFixed() : text
+  const [ofA, ofB] = [placesOf(a), placesOf(b)]
+  return textOf(unitsOf(a, ofA) * unitsOf(b, ofB), ofA + ofB)
 }
 
 /** Exact: 19.99 is a multiple of 0.01. */
 export function isMultipleOf(value: number, divisor: number): boolean {
+  spendOnJudging(1)
   if (Number.isSafeInteger(value) && Number.isSafeInteger(divisor)) return value % divisor === 0
-  return new Exact(value).modulo(divisor).isZero()
+  const [a, b] = [decimalText(value), decimalText(divisor)]
+  const places = Math.max(placesOf(a), placesOf(b))
+  return unitsOf(a, places) % unitsOf(b, places) === 0n
 }
 
-/** A double holds every integer of this many digits exactly. Most amounts and costs fit and need no library. */
-const SHORT_DIGITS = 15
+/** The decimal that a JSON number reads as: 0.1 is exactly 0.1, and 1e-7 is 0.0000001. */
+export function decimalText(value: number): string {
+  if (value === 0) return '0'
+  const [mantissa = '', exponent] = String(value).split('e')
+  if (exponent === undefined) return mantissa
+  const places = placesOf(mantissa) - Number(exponent)
+  const units = unitsOf(mantissa, placesOf(mantissa))
+  return places > 0 ? textOf(units, places) : textOf(units * 10n ** BigInt(-places), 0)
+}
+
+const signOf = <Value extends number | bigint>(a: Value, b: Value): number => (a < b ? -1 : a > b ? 1 : 0)
 
 const placesOf = (text: string): number => {
   const dot = text.indexOf('.')
   return dot === -1 ? 0 : text.length - dot - 1
 }
 
+/** The decimal as a whole number of units. It may have hundreds of digits, each of which takes time. */
+function unitsOf(text: string, places: number): bigint {
+  spendOnJudging(STEPS_OF_UNITS + ((text.length + places) >> DIGITS_PER_STEP))
+  return BigInt(text.replace('.', '') + '0'.repeat(places - placesOf(text)))
+}
+
+const STEPS_OF_UNITS = 4
+/** As a power of two. */
+const DIGITS_PER_STEP = 4
+
+/** A double holds every integer of this many digits exactly. Most amounts and costs fit, and are quicker so. */
+const SHORT_DIGITS = 15
+
 const isShort = (text: string, places: number): boolean => text.length + places <= SHORT_DIGITS
 
-/** The decimal as a whole number of units, 10^-places each. */
-function toUnits(text: string, places: number): number {
+function shortUnits(text: string, places: number): number {
   const own = placesOf(text)
   return Number(own === 0 ? text : text.replace('.', '')) * 10 ** (places - own)
 }
 
-function fromUnits(units: number, places: number): string {
+function textOf(units: number | bigint, places: number): string {
   if (places === 0) return String(units)
-  const digits = String(Math.abs(units)).padStart(places + 1, '0')
-  const whole = (units < 0 ? '-' : '') + digits.slice(0, -places)
-  const fraction = digits.slice(-places).replace(/0+$/, '')
+  const isNegative = units < 0
+  const digits = String(isNegative ? -units : units).padStart(places + 1, '0')
+  const whole = (isNegative ? '-' : '') + digits.slice(0, -places)
+  let end = digits.length
+  while (end > digits.length - places && digits[end - 1] === '0') end--
+  const fraction = digits.slice(-places, end)
   return fraction === '' ? whole : `${whole}.${fraction}`
 }

@@ -1,4 +1,3 @@
-import { Decimal } from 'decimal.js'
 import { endOfString, repeatedKey } from './strict-json.js'
 
 /** Deeper than any ledger; the check recurses. */
@@ -41,5 +40,17 @@ const MAX_LENGTH = 400
 function isExact(digits: string): boolean {
   if (digits.length <= PLAIN_LENGTH && !/e/i.test(digits)) return true
   const value = Number(digits)
-  return digits.length <= MAX_LENGTH && Number.isFinite(value) && new Decimal(digits).equals(String(value))
+  return digits.length <= MAX_LENGTH && Number.isFinite(value) && bareNumber(digits) === bareNumber(String(value))
 }
+
+/** The same text for all ways to write a number: its digits without zeros around them, and where they stand. */
+function bareNumber(text: string): string {
+  const [, sign = '', whole = '', fraction = '', exponent = '0'] = PARTS.exec(text) ?? []
+  const digits = (whole + fraction).replace(/^0+/, '')
+  let end = digits.length
+  while (digits[end - 1] === '0') end--
+  const places = Number(exponent) - fraction.length + digits.length - end
+  return end === 0 ? '0' : `${sign}${digits.slice(0, end)}e${places}`
+}
+
+const PARTS = /^(-?)(\d*)\.?(\d*)(?:[eE](.*))?$/

@@ -60,15 +60,19 @@ export function compilePath(expression: string, options: { unlimited?: boolean }
   return { ok: true, path: steps === null ? queryPath(expression, query) : directPath(expression, steps) }
 }
 
-/** Writes a location as JSONPath, with the shorthand if the name allows it. */
+/** Writes a location as JSONPath, with the shorthand if the name allows it. A name may be as long as the value. */
 export function locationPath(location: readonly PathStep[]): string {
   let path = '$'
   for (const step of location) {
+    spendOnJudging(typeof step === 'number' ? 1 : 1 + (step.length >> CHARACTERS_PER_STEP))
     if (typeof step === 'number') path += `[${step}]`
     else path += SHORTHAND_NAME.test(step) ? `.${step}` : `['${escapeName(step)}']`
   }
   return path
 }
+
+/** As a power of two. */
+const CHARACTERS_PER_STEP = 3
 
 const MAX_EXPRESSION_LENGTH = 1_024
 /** As measured, in microseconds. */

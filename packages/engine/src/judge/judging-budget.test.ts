@@ -1,14 +1,10 @@
-import { type JsonObject, type JsonValue, LIMITS } from '@countersign/protocol'
-import { describe, expect, test, vi } from 'vitest'
-import { createdEvent } from '../../../../test/support/data/created-event.js'
+import { type JsonObject, LIMITS } from '@countersign/protocol'
+import { describe, expect, test } from 'vitest'
+import { judge, judgeInSteps, planOf } from '../../../../test/support/hostile/judge-shape.js'
 import { type HostileShape, JUDGING_SHAPES } from '../../../../test/support/hostile/judging-shapes.js'
 import { proves } from '../../../../test/support/proves.js'
-import { compilePlan } from '../compile/compile-plan.js'
 import { toCedarRecord } from '../contract/cedar-values.js'
-import type { Plan } from '../contract/plan.js'
 import { saltedHash } from '../json/hash.js'
-import { readResponse } from '../response/read-response.js'
-import { initialState } from '../state/session-start.js'
 import {
   JUDGING_STEPS,
   judgingStepsTaken,
@@ -16,35 +12,6 @@ import {
   TooCostlyError,
   withinJudgingBudget,
 } from '../text/judging-budget.js'
-import { runToEnd } from '../text/steps.js'
-import { evaluateProposalInSteps } from './evaluate-proposal.js'
-
-function planOf({ contracts }: HostileShape): Plan {
-  const sources = contracts.map((contract, at) => ({ file: `${at}.json`, text: JSON.stringify(contract) }))
-  const compiled = compilePlan({ contracts: sources })
-  if (!compiled.ok) throw new Error(compiled.errors.map(({ message }) => message).join('; '))
-  return compiled.plan
-}
-
-const judge = (shape: HostileShape, plan = planOf(shape)) => runToEnd(judgeInSteps(shape, plan))
-
-function judgeInSteps(shape: HostileShape, plan: Plan) {
-  const state = initialState(plan, createdEvent(plan.hash))
-  const calls = shape.calls.map((args, at) => ({ id: `c${at}`, name: 'act', arguments: JSON.stringify(args) }))
-  return evaluateProposalInSteps({
-    plan,
-    state,
-    response: readResponse({ tool_calls: calls, content: shape.content ?? null }),
-    gate: 'strip_partial',
-    unmatchedPolicy: 'block',
-    agent: null,
-    salt: 'salt',
-    nowMs: 0,
-    offered: null,
-    toolless: false,
-    ids: { sessionId: 's', proposalId: 'p', pendingCallId: String },
-  })
-}
 
 describe('a response that would take long to judge', () => {
   for (const shape of JUDGING_SHAPES) {
@@ -124,75 +91,6 @@ describe('a response that would take long to judge', () => {
     const alone = stepsOf(() => {})
     expect(alone).toBeGreaterThan(0)
     expect(stepsOf(() => void judge({ ...shape, calls: [...shape.calls].reverse() }, plan))).toBe(alone)
-  })
-
-  const items = (count: number, item: JsonValue) => ({ items: Array.from({ length: count }, () => item) })
-  const long = 'x'.repeat(45_000)
-  const names = Array.from({ length: 2_000 }, (_, at) => `n${at}`)
-  test.each<[string, object, JsonObject, number]>([
-    [
-      'lists of dependent names that are empty',
-      {
-        arguments: {
-          properties: { items: { items: { dependentRequired: Object.fromEntries(names.map((n) => [n, []])) } } },
-        },
-      },
-      items(20, {}),
-      40_000,
-    ],
-    [
-      'names that a dependency lists',
-      { arguments: { properties: { items: { items: { dependencies: { n0: names } } } } } },
-      items(20, {}),
-      40_000,
-    ],
-    [
-      'filters that find nothing',
-      { argument_value_invariants: [{ path: `$.items[?${Array(50).fill('@.a').join('||')}]`, exists: false }] },
-      items(1_000, {}),
-      50_000,
-    ],
-    [
-      'long texts that are compared again and again',
-      { argument_value_invariants: [{ path: '$.items[?$.a < $.b]', exists: false }] },
-      { ...items(500, 1), a: long, b: long },
-      20_000,
-    ],
-    [
-      'long texts that are equal',
-      { argument_value_invariants: [{ path: '$.items[?$.a == $.b]', exists: true }] },
-      { ...items(500, 1), a: long, b: `${long.slice(1)}x` },
-      20_000,
-    ],
-  ])('takes steps for %s', (name, rules, args, least) => {
-    const shape = { name, contracts: [{ tool: 'act', ...rules }], calls: [args] } as unknown as HostileShape
-    const plan = planOf(shape)
-    expect(judgingStepsTaken(() => judge(shape, plan))[0]).toBeGreaterThan(least)
-  })
-
-  test('writes a long operand out once, and shows few failures where they are long', () => {
-    const shape: HostileShape = {
-      name: 'values that are none of thousands',
-      contracts: [
-        {
-          tool: 'act',
-          argument_value_invariants: [
-            { path: '$.few[*]', one_of: Array.from({ length: 5_000 }, (_, at) => at + 10) },
-            { path: '$.long[*]', starts_with: 'y'.repeat(900), message: 'm'.repeat(499) },
-          ],
-        },
-      ] as unknown as HostileShape['contracts'],
-      calls: [{ few: [1, 2, 3, 4] }, { few: [10], long: Array.from({ length: 30 }, () => 'x'.repeat(1_000)) }],
-    }
-    const plan = planOf(shape)
-    const written = vi.spyOn(JSON, 'stringify')
-    const { decisions } = judge(shape, plan)
-    const ofList = written.mock.calls.filter(([value]) => Array.isArray(value) && value.length === 5_000)
-    written.mockRestore()
-    expect(ofList).toHaveLength(1)
-    expect(decisions[0]?.failures).toHaveLength(5)
-    expect(decisions[1]?.failures.length).toBeGreaterThan(2)
-    expect(decisions[1]?.failures.length).toBeLessThan(6)
   })
 
   test('leaves steps to the calls after it', () => {

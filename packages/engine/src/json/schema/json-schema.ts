@@ -6,7 +6,7 @@ import { checkStrictValueInSteps } from '../strict-json.js'
 import { canonicalJsonInSteps } from '../write-in-steps.js'
 import { compileDocument } from './compile-document.js'
 import { readDocument } from './schema-document.js'
-import { type Check, nothingEvaluated, type SchemaProblem } from './schema-run.js'
+import { type Check, type Noted, nothingEvaluated, type SchemaProblem, written } from './schema-run.js'
 
 export type { SchemaProblem } from './schema-run.js'
 
@@ -49,7 +49,7 @@ export function* compileSchemaInSteps(schema: JsonValue): Steps<SchemaCompilatio
 }
 
 function compiledSchema(check: Check, asksWhatWasEvaluated: boolean): CompiledSchema {
-  const run = (value: JsonValue, problems: SchemaProblem[] | null): boolean =>
+  const run = (value: JsonValue, problems: Noted[] | null): boolean =>
     withinSomeBudget(() => check(value, { problems, depth: 0 }, null, asksWhatWasEvaluated ? nothingEvaluated() : null))
   const test = (value: JsonValue): boolean => run(value, null)
   return {
@@ -58,9 +58,9 @@ function compiledSchema(check: Check, asksWhatWasEvaluated: boolean): CompiledSc
     validate(value) {
       // Most values are valid, and finding that out needs no places.
       if (test(value)) return NONE
-      const problems: SchemaProblem[] = []
+      const problems: Noted[] = []
       run(value, problems)
-      return problems
+      return problems.map(written)
     },
   }
 }

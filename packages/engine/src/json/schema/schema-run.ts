@@ -22,7 +22,7 @@ export type Check = (value: JsonValue, run: Run, place: Place, seen: Evaluated |
 /** One validation of one value. */
 export interface Run {
   /** Null while only the verdict counts: then the first failure ends the check, and places are not kept. */
-  readonly problems: SchemaProblem[] | null
+  readonly problems: Noted[] | null
   /** How many references are being followed, one inside the other. */
   depth: number
 }
@@ -32,10 +32,21 @@ export type Place = { readonly above: Place; readonly step: PathStep } | null
 
 export const below = (run: Run, above: Place, step: PathStep): Place => (run.problems === null ? null : { above, step })
 
-/** A problem is an object with a path, and is made even in branches that may fail. */
+/** Noted even in branches that may fail. */
 const STEPS_OF_PROBLEM = 5
 
 type Finding = Pick<SchemaProblem, 'keyword' | 'expected' | 'found' | 'message'>
+
+/** A problem that is written out at the end, if it still counts: its path and message may be long. */
+export interface Noted {
+  readonly place: Place
+  readonly finding: () => Finding
+}
+
+export const written = ({ place, finding }: Noted): SchemaProblem => ({
+  path: locationPath(locationOf(place)),
+  ...finding(),
+})
 
 /** Notes a problem, if problems are collected. Always false, so that a check can return it. */
 export function fail(run: Run, place: Place, finding: () => Finding, step?: PathStep): false {
@@ -43,15 +54,14 @@ export function fail(run: Run, place: Place, finding: () => Finding, step?: Path
   if (problems === null) return false
   spendOnJudging(STEPS_OF_PROBLEM)
   if (problems.length >= LIMITS.failuresPerRule) return false
-  const location = locationOf(step === undefined ? place : { above: place, step })
-  problems.push({ path: locationPath(location), ...finding() })
+  problems.push({ place: step === undefined ? place : { above: place, step }, finding })
   return false
 }
 
 function locationOf(place: Place): PathStep[] {
   const location: PathStep[] = []
-  for (let at = place; at !== null; at = at.above) location.unshift(at.step)
-  return location
+  for (let at = place; at !== null; at = at.above) location.push(at.step)
+  return location.reverse()
 }
 
 /** One check of several: all of them must hold. Goes on after a failure only to collect its problems. */

@@ -134,6 +134,7 @@ const textsOf = (kind: ValueKind, sources: readonly ValueSource[], context: Sour
 /** The user, a field of a result, an argument that was judged, or a place that the rule lists. */
 function isExplained({ from }: SourceRule, part: Pick<Part, 'kind' | 'sources'>, context: SourceContext): boolean {
   return part.sources.some((source) => {
+    spendOnJudging(from.length)
     if (source.seen === 'argument') return context.isGuarded(source.tool, source.path)
     if (!isText(part.kind, source, context)) return true
     return from.some((origin) => typeof origin === 'object' && 'result' in origin && comesFrom(source, origin))

@@ -1,9 +1,11 @@
 import type { ContractFailure, JsonValue } from '@countersign/protocol'
 import { findIn, foundBy } from '../../contract/check-invariant.js'
+import type { PreparedContract } from '../../contract/plan.js'
 import { renderResource } from '../../contract/resource.js'
 import { saltedHash } from '../../json/hash.js'
 import type { CompiledPath } from '../../json/json-path.js'
 import { lookUp } from '../../json/look-up.js'
+import { spendOnJudging } from '../../text/judging-budget.js'
 import { slotFor } from './call-keys.js'
 import { argumentPath, block, type CallContext, type Rule } from './rule.js'
 
@@ -52,7 +54,7 @@ export const bindingNotFound: Rule = (context) => {
   if (references.length === 0) return null
   const missing = references.filter(({ slot }) => lookUp(context.state.bindings, slot) === undefined)
   if (missing.length === 0) return null
-  const names = [...new Set(missing.map(({ ref }) => ref))]
+  const names = new Set(missing.map(({ ref }) => ref))
   const failures = missing.map(
     ({ path, ref, key }): ContractFailure => ({
       path,
@@ -63,15 +65,23 @@ export const bindingNotFound: Rule = (context) => {
   )
   const keys = [...new Set(missing.flatMap(({ key }) => (key === null ? [] : [key])))]
   const forKeys = keys.length === 0 ? '' : ` for the ${keys.join(', ')} of this call`
-  const binders = [...context.plan.contracts.values()]
-    .filter((contract) => contract.binds.some(({ name }) => names.includes(name)))
-    .map(({ tool }) => `"${tool}"`)
+  const binders = [...context.plan.contracts.values()].filter((contract) => bindsOneOf(names, contract))
+  const shown = binders.slice(0, 8).map(({ tool }) => `"${tool}"`)
+  const named = [...names].join(', ')
   return block('binding_not_found', context.contract, {
-    detail: names.join(', '),
-    remedy: `Call ${binders.slice(0, 8).join(' or ')} first${forKeys}: the value ${names.join(', ')} comes from its result.`,
+    detail: named,
+    remedy: `Call ${shown.join(' or ')} first${forKeys}: the value ${named} comes from its result.`,
     failures,
   })
 }
+
+function bindsOneOf(names: ReadonlySet<string>, { binds }: PreparedContract): boolean {
+  spendOnJudging(binds.length >> BINDS_PER_STEP)
+  return binds.some(({ name }) => names.has(name))
+}
+
+/** As a power of two. */
+const BINDS_PER_STEP = 2
 
 export const refMismatch: Rule = (context) => {
   const references = referencesOf(context)

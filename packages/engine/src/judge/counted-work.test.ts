@@ -1,0 +1,155 @@
+import type { JsonObject, JsonValue } from '@countersign/protocol'
+import { expect, test, vi } from 'vitest'
+import { judge, planOf } from '../../../../test/support/hostile/judge-shape.js'
+import type { HostileShape } from '../../../../test/support/hostile/judging-shapes.js'
+import { RULES } from '../../../../test/support/hostile/rules-family.js'
+import { SCHEMAS } from '../../../../test/support/hostile/schemas-family.js'
+import { OPERATORS } from '../contract/operators.js'
+import { BRANCH_KEYWORDS } from '../json/schema/branch-keywords.js'
+import { FORMATS } from '../json/schema/formats.js'
+import { PART_KEYWORDS, UNEVALUATED_KEYWORDS } from '../json/schema/part-keywords.js'
+import { VALUE_KEYWORDS } from '../json/schema/value-keywords.js'
+import { judgingStepsTaken } from '../text/judging-budget.js'
+
+const items = (count: number, item: JsonValue) => ({ items: Array.from({ length: count }, () => item) })
+const long = 'x'.repeat(45_000)
+const names = Array.from({ length: 2_000 }, (_, at) => `n${at}`)
+test.each<[string, object, JsonObject, number]>([
+  [
+    'lists of dependent names that are empty',
+    {
+      arguments: {
+        properties: { items: { items: { dependentRequired: Object.fromEntries(names.map((n) => [n, []])) } } },
+      },
+    },
+    items(20, {}),
+    40_000,
+  ],
+  [
+    'names that a dependency lists',
+    { arguments: { properties: { items: { items: { dependencies: { n0: names } } } } } },
+    items(20, {}),
+    40_000,
+  ],
+  [
+    'filters that find nothing',
+    { argument_value_invariants: [{ path: `$.items[?${Array(50).fill('@.a').join('||')}]`, exists: false }] },
+    items(1_000, {}),
+    50_000,
+  ],
+  [
+    'long texts that are compared again and again',
+    { argument_value_invariants: [{ path: '$.items[?$.a < $.b]', exists: false }] },
+    { ...items(500, 1), a: long, b: long },
+    20_000,
+  ],
+  [
+    'long texts that are equal',
+    { argument_value_invariants: [{ path: '$.items[?$.a == $.b]', exists: true }] },
+    { ...items(500, 1), a: long, b: `${long.slice(1)}x` },
+    20_000,
+  ],
+  [
+    'names that are written with each place below them',
+    {
+      refs: [{ path: '$.v.*[*]', ref: 'bound' }],
+      binds: [{ name: 'bound', path: '$.x' }],
+    },
+    { v: { [long]: [1, 2, 3, 4] } },
+    20_000,
+  ],
+  [
+    'places that are deep',
+    {
+      refs: [{ path: '$..*', ref: 'bound' }],
+      binds: [{ name: 'bound', path: '$.x' }],
+    },
+    { v: JSON.parse(`${'['.repeat(50)}${names.map(() => 1)}${']'.repeat(50)}`) },
+    100_000,
+  ],
+  [
+    'sums whose digits are hundreds of places apart',
+    { aggregates: [{ name: 'sum', path: '$.items[*]', function: 'sum', lte: 1e15 }] },
+    { items: names.map((_, at) => (at % 2 === 0 ? 1.2345678e-300 : 9e15)) },
+    100_000,
+  ],
+  [
+    'multiples of a number with hundreds of places',
+    { arguments: { properties: { items: { items: { not: { multipleOf: 7e-300 } } } } } },
+    { items: names.map((_, at) => at + 0.5) },
+    80_000,
+  ],
+])('judging takes steps for %s', (name, rules, args, least) => {
+  const shape = { name, contracts: [{ tool: 'act', ...rules }], calls: [args] } as unknown as HostileShape
+  const plan = planOf(shape)
+  expect(judgingStepsTaken(() => judge(shape, plan))[0]).toBeGreaterThan(least)
+})
+
+test('a long operand is written out once, and few failures are shown where they are long', () => {
+  const shape: HostileShape = {
+    name: 'values that are none of thousands',
+    contracts: [
+      {
+        tool: 'act',
+        argument_value_invariants: [
+          { path: '$.few[*]', one_of: Array.from({ length: 5_000 }, (_, at) => at + 10) },
+          { path: '$.long[*]', starts_with: 'y'.repeat(900), message: 'm'.repeat(499) },
+        ],
+      },
+    ] as unknown as HostileShape['contracts'],
+    calls: [{ few: [1, 2, 3, 4] }, { few: [10], long: Array.from({ length: 30 }, () => 'x'.repeat(1_000)) }],
+  }
+  const plan = planOf(shape)
+  const written = vi.spyOn(JSON, 'stringify')
+  const { decisions } = judge(shape, plan)
+  const ofList = written.mock.calls.filter(([value]) => Array.isArray(value) && value.length === 5_000)
+  written.mockRestore()
+  expect(ofList).toHaveLength(1)
+  expect(decisions[0]?.failures).toHaveLength(5)
+  expect(decisions[1]?.failures.length).toBeGreaterThan(2)
+  expect(decisions[1]?.failures.length).toBeLessThan(6)
+})
+
+test('the place of a problem that does not count is not written', () => {
+  const shape = {
+    name: 'a problem at each item, in a branch that is not taken',
+    contracts: [
+      {
+        tool: 'act',
+        arguments: {
+          additionalProperties: { items: { anyOf: [{ type: 'string' }, { type: 'number' }] } },
+          required: ['other'],
+        },
+      },
+    ],
+    calls: [{ ['"'.repeat(1_000)]: names.map(() => 1) }],
+  } as unknown as HostileShape
+  const plan = planOf(shape)
+  const written = vi.spyOn(JSON, 'stringify')
+  const { decisions } = judge(shape, plan)
+  const { calls } = written.mock
+  written.mockRestore()
+  expect(decisions).toMatchObject([{ decision: 'block', failures: [{ operator: 'required' }] }])
+  // Once, for the hash of the arguments.
+  expect(calls.filter(([value]) => typeof value === 'string' && value.length === 1_000)).toHaveLength(1)
+})
+
+/** All keys at any depth. */
+const keysIn = (value: unknown): string[] =>
+  typeof value !== 'object' || value === null
+    ? []
+    : Object.entries(value).flatMap(([key, part]) => [key, ...keysIn(part)])
+
+test('the search for costly requests knows every operator, keyword and format', () => {
+  const operators = new Set(RULES.flatMap((rule) => Object.keys(rule(1, 1))))
+  // The value of a binding is looked for at its own place.
+  expect(Object.keys(OPERATORS).filter((name) => name !== 'ref' && !operators.has(name))).toEqual([])
+  const schemas = SCHEMAS.map((schema) => schema(1))
+  const keywords = new Set(keysIn(schemas))
+  const all = [VALUE_KEYWORDS, BRANCH_KEYWORDS, PART_KEYWORDS, UNEVALUATED_KEYWORDS].flatMap((some) =>
+    Object.keys(some),
+  )
+  expect(all.filter((name) => !keywords.has(name))).toEqual([])
+  const text = JSON.stringify(schemas)
+  expect([...FORMATS.keys()].filter((name) => !text.includes(`"format":"${name}"`))).toEqual([])
+})
