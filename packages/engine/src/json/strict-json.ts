@@ -47,7 +47,7 @@ function* checkParsedInSteps(text: string, value: JsonValue, limits: JsonLimits)
   const walk = yield* walkValue(value, limits.maxDepth ?? LIMITS.jsonDepth, checks)
   if (walk.problem !== null) return { ok: false, problem: walk.problem }
   // JSON.parse keeps the last of two equal keys: the text then has more pairs than the value.
-  if ((yield* countPairs(text)) !== walk.pairs) return { ok: false, problem: duplicateKeyProblem(text) }
+  if ((yield* countPairs(text)) !== walk.pairs) return { ok: false, problem: yield* duplicateKeyProblem(text) }
   return { ok: true, value }
 }
 
@@ -67,11 +67,18 @@ interface ValueLimits {
   readonly maxParts?: number
 }
 
-/** Whether a string in a JSON text contains the character NUL. */
-export const holdsNul = (json: string): boolean => json.includes('\\u0000') && ESCAPED_NUL.test(json)
+/** JSON writes NUL in only one way; a backslash before it that is itself escaped makes it plain text. */
+const ESCAPED_NUL = '\\u0000'
 
-/** JSON writes NUL in only one way; an even number of backslashes before it makes it plain text. */
-const ESCAPED_NUL = /(?<!\\)(?:\\\\)*\\u0000/
+/** Whether a string in a JSON text contains the character NUL. */
+export function holdsNul(json: string): boolean {
+  for (let at = json.indexOf(ESCAPED_NUL); at !== -1; at = json.indexOf(ESCAPED_NUL, at + 1)) {
+    let first = at
+    while (json.charCodeAt(first - 1) === BACKSLASH) first--
+    if ((at - first) % 2 === 0) return true
+  }
+  return false
+}
 
 /** Keys that reach an object's prototype in careless code, ours or the tool's. */
 export const FORBIDDEN_KEYS: ReadonlySet<string> = new Set(['__proto__', 'constructor', 'prototype'])
@@ -196,16 +203,22 @@ export function endOfString(text: string, start: number): number {
 }
 
 const SHOWN_KEY_LENGTH = 64
+/** About two milliseconds. */
+const KEYS_PER_STEP = 4_096
 
 /** Runs only when a duplicate is known to exist, to name it. */
-function duplicateKeyProblem(text: string): string {
-  return `the key ${plainText(repeatedKey(text) ?? '', SHOWN_KEY_LENGTH)} occurs twice in one object`
+function* duplicateKeyProblem(text: string): Steps<string> {
+  const key = yield* repeatedKeyInSteps(text)
+  return `the key ${plainText(key ?? '', SHOWN_KEY_LENGTH)} occurs twice in one object`
 }
 
 /** A key, in quotes, that occurs twice in one object of a JSON text; null if there is none. */
-export function repeatedKey(text: string): string | null {
+export const repeatedKey = (text: string): string | null => runToEnd(repeatedKeyInSteps(text))
+
+function* repeatedKeyInSteps(text: string): Steps<string | null> {
   const open: Set<string>[] = []
   let lastString = ''
+  let keysLooked = 0
   for (let at = 0; at < text.length; at++) {
     const char = text[at]
     if (char === '"') {
@@ -215,6 +228,7 @@ export function repeatedKey(text: string): string | null {
     } else if (char === '{') open.push(new Set())
     else if (char === '}') open.pop()
     else if (char === ':') {
+      if (++keysLooked % KEYS_PER_STEP === 0) yield
       const key: string = JSON.parse(lastString)
       const keys = open.at(-1)
       if (keys?.has(key)) return JSON.stringify(key)

@@ -26,7 +26,7 @@ export const evaluateProposal = (proposal: Proposal): Verdict => runToEnd(evalua
 export function* evaluateProposalInSteps(proposal: Proposal): Steps<Verdict> {
   const { response, gate } = proposal
   const cost = costOfResponse(proposal)
-  const runs = response.providerRun.length === 0 ? NO_RUNS : countProviderRuns(proposal)
+  const runs = response.providerRun.length === 0 ? NO_RUNS : yield* countProviderRuns(proposal)
   const spends = proposal.shared === undefined ? NO_SPENDS : costDraws(proposal.plan, proposal.shared, cost)
   const results = yield* judgeCalls(proposal, cost, runs.tally, spends)
   let blocked = 0

@@ -3,6 +3,7 @@ import { compilePlan } from '../compile/compile-plan.js'
 import { preparePlan } from '../compile/prepare-plan.js'
 import type { Plan } from '../contract/plan.js'
 import { initialState } from '../state/session-start.js'
+import { runToEnd } from '../text/steps.js'
 import type { Proposal } from './proposal.js'
 import { countProviderRuns } from './provider-run.js'
 
@@ -37,7 +38,7 @@ const spentBy = (items: number): string | undefined => {
     response: { providerRun: [run] },
     salt: 's',
   }
-  return countProviderRuns(proposal as unknown as Proposal).calls[0]?.amounts.spent
+  return runToEnd(countProviderRuns(proposal as unknown as Proposal)).calls[0]?.amounts.spent
 }
 
 test('an amount of a tool that the provider ran is added', () => {

@@ -1,11 +1,12 @@
 import { type JsonObject, LIMITS, type Opening, type ProviderCall } from '@countersign/protocol'
 import type { Plan, PreparedContract } from '../contract/plan.js'
-import { saltedHash } from '../json/hash.js'
+import { saltedHashInSteps } from '../json/hash.js'
 import type { ProviderRun } from '../response/tool-call.js'
 import { keyCount } from '../state/kept-values.js'
 import type { SessionState } from '../state/state.js'
 import { EMPTY_TALLY, type Tally, tallyCall } from '../state/tally.js'
 import { JUDGING_STEPS, unlessTooCostly, withinJudgingBudget } from '../text/judging-budget.js'
+import type { Steps } from '../text/steps.js'
 import type { Proposal } from './proposal.js'
 import { type Added, type Amounts, amountsOf, slotOfAggregate, totalWith } from './rules/amounts.js'
 import { keysOf, NO_KEYS } from './rules/call-keys.js'
@@ -24,9 +25,13 @@ export interface CountedRuns {
 export const NO_RUNS: CountedRuns = { calls: [], tally: EMPTY_TALLY, draws: [] }
 
 /** Nothing can stop these calls any more. They count for everything that narrows, and open nothing. */
-export function countProviderRuns(proposal: Proposal): CountedRuns {
+export function* countProviderRuns(proposal: Proposal): Steps<CountedRuns> {
   const { response, salt } = proposal
-  const hashes = response.providerRun.map(({ arguments: args }) => (args === null ? null : saltedHash(salt, args)))
+  const hashes: (string | null)[] = []
+  for (const { arguments: args } of response.providerRun) {
+    hashes.push(args === null ? null : yield* saltedHashInSteps(salt, args))
+    yield
+  }
   return withinJudgingBudget(JUDGING_STEPS.whole / 4, () => countRuns(proposal, hashes))
 }
 

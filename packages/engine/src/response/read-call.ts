@@ -31,10 +31,16 @@ export interface RawRun {
   readonly arguments: unknown
 }
 
+export const toRun = (raw: RawRun): ProviderRun => runWith(raw, readArguments(raw.arguments))
+
+/** The same for a run with long arguments, with other work in between. */
+export function* toRunInSteps(raw: RawRun): Steps<ProviderRun> {
+  return runWith(raw, yield* readArgumentsInSteps(raw.arguments))
+}
+
 /** These are recorded as they are, so they must be small. */
-export function toRun({ type, name, id, arguments: given }: RawRun): ProviderRun {
+function runWith({ type, name, id }: RawRun, { value }: ReadArguments): ProviderRun {
   const bound = (text: string | null) => (text === null ? null : cutText(text, LIMITS.toolNameLength))
-  const { value } = readArguments(given)
   return { type: cutText(type, LIMITS.toolNameLength), name: bound(name), id: bound(id), arguments: value }
 }
 
@@ -54,9 +60,7 @@ export const toCall = (raw: RawCall, index: number, isRepeated: boolean): ToolCa
 
 /** The same for a call with long arguments, with other work in between. */
 export function* toCallInSteps(raw: RawCall, index: number, isRepeated: boolean): Steps<ToolCall> {
-  const given = raw.arguments
-  if (typeof given !== 'string' || given === '' || isTooLong(given)) return toCall(raw, index, isRepeated)
-  return callWith(raw, index, isRepeated, argumentsOf(given, yield* parseStrictJsonInSteps(given)))
+  return callWith(raw, index, isRepeated, yield* readArgumentsInSteps(raw.arguments))
 }
 
 function callWith(raw: RawCall, index: number, isRepeated: boolean, read: ReadArguments): ToolCall {
@@ -90,6 +94,11 @@ function readArguments(raw: unknown): ReadArguments {
   if (isTooLong(raw)) return { text: '', value: null, problem: TOO_LONG }
   // Providers stream a call without arguments as empty text.
   return raw === '' ? { text: '{}', value: {}, problem: null } : argumentsOf(raw, parseStrictJson(raw))
+}
+
+function* readArgumentsInSteps(raw: unknown): Steps<ReadArguments> {
+  if (typeof raw !== 'string' || raw === '' || isTooLong(raw)) return readArguments(raw)
+  return argumentsOf(raw, yield* parseStrictJsonInSteps(raw))
 }
 
 function argumentsOf(text: string, parsed: StrictJson): ReadArguments {

@@ -12,6 +12,7 @@ import {
   toCall,
   toCallInSteps,
   toRun,
+  toRunInSteps,
 } from './read-call.js'
 import { readOpenAiChat, readOpenAiResponses } from './read-openai.js'
 import type { FinishReason, ProviderRun, ToolCall } from './tool-call.js'
@@ -36,23 +37,26 @@ export interface ReadResponse {
 /** Reads every tool call in a model's response. Never throws: what cannot be read is reported as a problem. */
 export function readResponse(response: unknown): ReadResponse {
   const found = recognise(response)
-  const { calls, repeated } = callsIn(found)
-  return toReadResponse(
-    found,
-    calls.map((call, index) => toCall(call, index, repeated.has(call.id))),
-  )
+  const { calls, repeated, runs } = callsIn(found)
+  const read = calls.map((call, index) => toCall(call, index, repeated.has(call.id)))
+  return toReadResponse(found, read, runs.map(toRun))
 }
 
 /** The same for a long response, call by call, with other work in between. */
 export function* readResponseInSteps(response: unknown): Steps<ReadResponse> {
   const found = recognise(response)
-  const { calls, repeated } = callsIn(found)
+  const { calls, repeated, runs } = callsIn(found)
   const read: ToolCall[] = []
   for (const call of calls) {
     read.push(yield* toCallInSteps(call, read.length, repeated.has(call.id)))
     yield
   }
-  return toReadResponse(found, read)
+  const ran: ProviderRun[] = []
+  for (const run of runs) {
+    ran.push(yield* toRunInSteps(run))
+    yield
+  }
+  return toReadResponse(found, read, ran)
 }
 
 interface Recognised {
@@ -127,12 +131,19 @@ function normalizedRuns(runs: unknown): RawRun[] {
   })
 }
 
-function callsIn({ raw }: Recognised): { calls: readonly RawCall[]; repeated: ReadonlySet<unknown> } {
-  const calls = (raw.calls ?? []).slice(0, LIMITS.callsPerProposal)
-  return { calls, repeated: repeatedIds(calls) }
+interface CallsIn {
+  readonly calls: readonly RawCall[]
+  readonly repeated: ReadonlySet<unknown>
+  readonly runs: readonly RawRun[]
 }
 
-function toReadResponse({ format, raw }: Recognised, calls: ToolCall[]): ReadResponse {
+function callsIn({ raw }: Recognised): CallsIn {
+  const calls = (raw.calls ?? []).slice(0, LIMITS.callsPerProposal)
+  const runs = (raw.providerRun ?? []).slice(0, LIMITS.callsPerProposal)
+  return { calls, repeated: repeatedIds(calls), runs }
+}
+
+function toReadResponse({ format, raw }: Recognised, calls: ToolCall[], providerRun: ProviderRun[]): ReadResponse {
   const problems = [...(raw.problems ?? [])]
   const sent = raw.calls?.length ?? 0
   if (sent > LIMITS.callsPerProposal) {
@@ -141,7 +152,7 @@ function toReadResponse({ format, raw }: Recognised, calls: ToolCall[]): ReadRes
   return {
     format,
     calls,
-    providerRun: (raw.providerRun ?? []).slice(0, LIMITS.callsPerProposal).map(toRun),
+    providerRun,
     content: raw.content ?? null,
     finishReason: raw.finishReason ?? null,
     model: raw.model == null ? null : cutText(raw.model, LIMITS.toolNameLength),
