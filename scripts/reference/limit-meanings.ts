@@ -8,7 +8,8 @@ export const LIMIT_MEANINGS: Readonly<Record<keyof typeof LIMITS, string>> = {
   bodyBytes: 'size of a request body',
   largeBodyBytes: 'size of a request body with a proposal, receipts, captures or a run',
   bodySeconds: 'time to receive a request body',
-  bodyValues: 'values in a request body above 256 kB: objects, arrays, and what they hold',
+  bodyValues:
+    'values in a request body above 256 kB: objects, arrays, and what they hold; a number of more than 17 digits counts as ten',
   recordedBodyValues: 'the same in a body with captures or a run',
   bodyNames:
     'different names of members in a request body above 256 kB; bodies of captures and runs have no such limit',
@@ -28,6 +29,7 @@ export const LIMIT_MEANINGS: Readonly<Record<keyof typeof LIMITS, string>> = {
   labelLength: 'characters of a label',
   labelsPerSession: 'labels on one session',
   bindingsPerSession: 'bindings that the contracts of one session may declare',
+  aggregatesPerSession: 'different names of aggregates that the contracts of one session may declare',
   countedToolNamesPerSession: 'different tools used in one session',
   witnessesPerPrecondition: 'earlier calls remembered for each precondition; the oldest are forgotten',
   termsPerPlan: 'different terms (`same`, `with_output`, `consumes`) of the preconditions of one plan',

@@ -171,7 +171,9 @@ describe('a plan that keeps very much', () => {
 
   proves('limit.fair.kept-values', 'each value that a call adds to takes steps of judging', () => {
     expect(reasonsOf(counting(40), [find(...Array(64).keys())])).toEqual([Array(64).fill('allow')])
-    expect(reasonsOf(counting(2_000), [find(1, 2)])).toEqual([['allow', 'response_format_invalid']])
+    expect(reasonsOf(counting(1_000), [find(1, 2, 3, 4)])).toEqual([
+      ['allow', 'allow', 'allow', 'response_format_invalid'],
+    ])
   })
 
   proves('limit.fair.kept-values', 'so does each rule that a call is looked up in', () => {
@@ -182,11 +184,33 @@ describe('a plan that keeps very much', () => {
     expect(reasonsOf(holding(2_000), [find(...Array(64).keys())])[0]).toContain('response_format_invalid')
   })
 
+  proves('limit.fair.kept-values', 'numbers with hundreds of digits are not kept', () => {
+    const [summing] = contractsWith(KEY).filter(({ tool }) => tool === 'refund')
+    const contract = { ...summing, refs: [], envelopes: [], aggregates: [{ name: 'n', path: '$.amount', lte: 9 }] }
+    const calls = [0, 1e-45, 1e-46, 1e-300].map((amount) => ({ tool: 'refund', args: { amount } }))
+    expect(reasonsOf([contract as Contract], [{ calls, expect: [] }]).flat()).toEqual([
+      'allow',
+      'allow',
+      'aggregate_path_missing',
+      'aggregate_path_missing',
+    ])
+  })
+
+  proves('limit.fair.kept-values', 'a plan has so many names of aggregates', () => {
+    const compiled = (count: number) =>
+      compilePlan({ contracts: counting(count).map((value) => ({ file: 'find', value: value as JsonObject })) })
+    expect(compiled(1_024)).toMatchObject({ ok: true })
+    const refused = compiled(1_025)
+    expect(refused.ok ? [] : refused.errors.map(describeNote).join()).toContain(
+      'the contracts declare 1025 aggregates; the limit is 1024',
+    )
+  })
+
   proves('limit.fair.kept-values', 'of all names together a session keeps so many keys', () => {
-    const turns = Math.ceil(LIMITS.keysPerSession / 2_000)
+    const turns = Math.ceil(LIMITS.keysPerSession / 1_000)
     const ids = [...Array(turns + 1).keys(), 0].map((id) => `o-${id}`)
     const reasons = decisionsOf(
-      counting(2_000),
+      counting(1_000),
       ids.map((id) => ({ tool: 'find', id, amount: 0, iban: 'DE1', outcome: 'succeeded' })),
     )
     expect(reasons).toEqual([...Array(turns).fill('allow'), 'session_limit_exceeded', 'allow'])

@@ -33,7 +33,7 @@ export const limits = {
   'limit.fair.large-bodies': 'A large body of one tenant is read beside the requests of others, who do not wait for it',
   'limit.fair.refused-bodies': 'A body that is wrong everywhere is refused for its first twenty faults, in small pieces',
   'limit.fair.kept-values':
-    'What calls add to the state of a session is bounded, and takes time in proportion: each value takes steps of judging, and a session keeps 16,384 keys',
+    'What calls add to the state of a session is bounded, and takes time in proportion: each value takes steps of judging, and a session keeps 8,192 keys',
   'limit.fair.under-a-lock': 'A costly decision that is made under a lock leaves the thread to others after each of its pieces',
   'limit.fair.roles-counted-first': 'Roles and handoffs of a workflow are counted before one of them is looked at',
   'limit.fair.values': 'A body that is parsed in one piece beside requests has at most 200,000 values; captures and runs, which are read in a thread, 500,000',

@@ -84,7 +84,7 @@ export {
 } from './json/decimal.js'
 export { doubtfulJson } from './json/doubtful-json.js'
 export { equalValues } from './json/equal-values.js'
-export { hashValue, saltedHash, saltedHashInSteps, sha256Hex } from './json/hash.js'
+export { hashValue, hashValueInSteps, saltedHash, saltedHashInSteps, sha256Hex } from './json/hash.js'
 export { type CompiledPath, compilePath, locationPath, type PathCompilation, type PathNode } from './json/json-path.js'
 export { leavesOf } from './json/leaves.js'
 export {

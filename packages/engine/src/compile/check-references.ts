@@ -48,21 +48,18 @@ export function* checkReferences(compiled: CompiledSession, graph: PhaseGraph | 
     if (!declared.tools.has(tool))
       undeclared('tool', tool, declared.tools, ['session_limits', 'max_calls_per_tool', tool], report)
   }
-  for (const [kind, names] of [
-    ['bindings', declared.bindings],
-    ['envelopes', declared.envelopes],
+  for (const [kind, names, most] of [
+    ['bindings', declared.bindings, LIMITS.bindingsPerSession],
+    ['envelopes', declared.envelopes, LIMITS.bindingsPerSession],
+    ['aggregates', namesOf(compiled.contracts, 'aggregates'), LIMITS.aggregatesPerSession],
   ] as const) {
-    if (names.size > LIMITS.bindingsPerSession) {
-      report(
-        [],
-        `the contracts declare ${names.size} ${kind}; the limit is ${LIMITS.bindingsPerSession}`,
-        'declare fewer',
-      )
+    if (names.size > most) {
+      report([], `the contracts declare ${names.size} ${kind}; the limit is ${most}`, 'declare fewer')
     }
   }
 }
 
-function namesOf(contracts: readonly CompiledContract[], key: 'binds' | 'establishes'): Set<string> {
+function namesOf(contracts: readonly CompiledContract[], key: 'binds' | 'establishes' | 'aggregates'): Set<string> {
   return new Set(contracts.flatMap((contract) => (contract[key] ?? []).map(({ name }) => name)))
 }
 

@@ -1,4 +1,4 @@
-import { spendOnJudging } from '../text/judging-budget.js'
+import type { JsonValue } from '@countersign/protocol'
 
 /*
  * Exact arithmetic with decimals, which are text in plain digits, as the state stores them. A decimal is a whole number
@@ -35,7 +35,6 @@ export function multiplyDecimals(a: string, b: string): string {
 
 /** Exact: 19.99 is a multiple of 0.01. */
 export function isMultipleOf(value: number, divisor: number): boolean {
-  spendOnJudging(1)
   if (Number.isSafeInteger(value) && Number.isSafeInteger(divisor)) return value % divisor === 0
   const [a, b] = [decimalText(value), decimalText(divisor)]
   const places = Math.max(placesOf(a), placesOf(b))
@@ -52,6 +51,10 @@ export function decimalText(value: number): string {
   return places > 0 ? textOf(units, places) : textOf(units * 10n ** BigInt(-places), 0)
 }
 
+/** A number that a session can keep. Beyond these bounds it takes more digits than anybody means. */
+export const isAmount = (value: JsonValue | undefined): value is number =>
+  typeof value === 'number' && (value === 0 || (Math.abs(value) >= 1e-45 && Math.abs(value) <= 1e45))
+
 const signOf = <Value extends number | bigint>(a: Value, b: Value): number => (a < b ? -1 : a > b ? 1 : 0)
 
 const placesOf = (text: string): number => {
@@ -59,15 +62,9 @@ const placesOf = (text: string): number => {
   return dot === -1 ? 0 : text.length - dot - 1
 }
 
-/** The decimal as a whole number of units. It may have hundreds of digits, each of which takes time. */
-function unitsOf(text: string, places: number): bigint {
-  spendOnJudging(STEPS_OF_UNITS + ((text.length + places) >> DIGITS_PER_STEP))
-  return BigInt(text.replace('.', '') + '0'.repeat(places - placesOf(text)))
-}
-
-const STEPS_OF_UNITS = 4
-/** As a power of two. */
-const DIGITS_PER_STEP = 4
+/** The decimal as a whole number of units. */
+const unitsOf = (text: string, places: number): bigint =>
+  BigInt(text.replace('.', '') + '0'.repeat(places - placesOf(text)))
 
 /** A double holds every integer of this many digits exactly. Most amounts and costs fit, and are quicker so. */
 const SHORT_DIGITS = 15

@@ -1,7 +1,7 @@
 import type { Decision, Fact, JsonObject, JsonValue, LedgerCall, LedgerDraw } from '@countersign/protocol'
 import type { PreparedBind, PreparedContract } from '../contract/plan.js'
 import { type ResourceMode, renderResource } from '../contract/resource.js'
-import { decimalText } from '../json/decimal.js'
+import { decimalText, isAmount } from '../json/decimal.js'
 import { saltedHash } from '../json/hash.js'
 import type { CompiledPath } from '../json/json-path.js'
 import { lookUp, setEntry } from '../json/look-up.js'
@@ -175,14 +175,14 @@ export function establishedValues(
     binds.flatMap((bind): [string, string][] => {
       const value = bind.from === from ? source.find(bind.path) : undefined
       const slot = slotOfBind(bind, source.keys)
-      return slot !== null && typeof value === 'number' && Number.isFinite(value) ? [[slot, decimalText(value)]] : []
+      return slot !== null && isAmount(value) ? [[slot, decimalText(value)]] : []
     }),
   )
 }
 
 function factOf(value: JsonValue, salt: string): Fact {
   const hash = saltedHash(salt, value)
-  if (typeof value === 'number') return { hash, decimal: decimalText(value) }
+  if (isAmount(value)) return { hash, decimal: decimalText(value) }
   return typeof value === 'boolean' ? { hash, boolean: value } : { hash }
 }
 

@@ -15,6 +15,7 @@ import type { Proposal } from './proposal.js'
 import { amountsOf, NO_AMOUNTS } from './rules/amounts.js'
 import { keysOf, NO_KEYS } from './rules/call-keys.js'
 import { type CallDraws, type Draw, drawsOf, NO_DRAWS } from './rules/draws.js'
+import { unreadable } from './rules/invariants.js'
 import type { CallContext, ResponseContext } from './rules/rule.js'
 import { judgeSources, type SourceViolation } from './rules/sources.js'
 
@@ -47,9 +48,32 @@ export function judgeCall(
   return withinShare(after, () =>
     unlessTooCostly(
       () => applyRules(proposal, response, call, so),
-      ({ message }) => applyRules(proposal, response, { ...call, arguments: null, problem: message }, so),
+      ({ message }) => {
+        const unread = { ...call, arguments: null, problem: message }
+        return unlessTooCostly(
+          () => applyRules(proposal, response, unread, so),
+          () => blockedUnread(proposal, unread),
+        )
+      },
     ),
   )
+}
+
+/** Where not even that can be judged, nothing else is said of the call. */
+function blockedUnread({ plan, ids }: Proposal, call: ToolCall): LadderResult {
+  const contract = plan.contracts.get(call.name) ?? null
+  return {
+    call,
+    contract,
+    argumentHash: null,
+    pendingCallId: ids.pendingCallId(call.index),
+    blocks: [unreadable(call, contract)],
+    checkpoints: [],
+    keys: NO_KEYS,
+    amounts: NO_AMOUNTS,
+    draws: NO_DRAWS,
+    consequences: null,
+  }
 }
 
 /** What the response and the calls before this one add. */

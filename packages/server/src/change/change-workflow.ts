@@ -7,7 +7,7 @@ import { inTransaction } from '../context/work.js'
 import type { WorkOptions } from '../postgres/database.js'
 import type { Queryable, Tx } from '../postgres/sql.js'
 import type { NewContent } from '../store/sessions/content.js'
-import { loadSession, loadSessions, lockSessions } from '../store/sessions/sessions.js'
+import { loadSession, lockSessions } from '../store/sessions/sessions.js'
 import { writeChange } from '../store/sessions/write-change.js'
 import {
   appendWorkflowEvents,
@@ -48,20 +48,22 @@ export function requireLive({ workflow }: LockedWorkflow): void {
   if (workflow.status === 'KILLED') throw new ApiError('WORKFLOW_KILLED')
 }
 
-/** Sessions of the workflow behind their locks. 404 for one that is not in it. */
+/** A few sessions of the workflow behind their locks. 404 for one that is not in it. */
 export async function lockMembers(
-  { tx, workflow, plans }: LockedWorkflow,
+  locked: LockedWorkflow,
   sessionIds: readonly string[],
 ): Promise<ReadonlyMap<string, LoadedSession>> {
-  await lockSessions(tx, workflow.tenantId, sessionIds)
+  await lockSessions(locked.tx, locked.workflow.tenantId, sessionIds)
   const members = new Map<string, LoadedSession>()
-  for (const session of await loadSessions(tx, workflow.tenantId, sessionIds)) {
-    if (session.fixed.workflowId !== workflow.workflowId) continue
-    const plan = await plans.ofSession(tx, session.fixed)
-    members.set(session.fixed.sessionId, { session, plan, sql: tx, locked: true, workflow })
-  }
-  if (sessionIds.some((id) => !members.has(id))) throw new ApiError('NOT_FOUND')
+  for (const sessionId of sessionIds) members.set(sessionId, await loadMember(locked, sessionId))
   return members
+}
+
+/** A session that is behind its lock already. 404 for one that is not in the workflow. */
+export async function loadMember({ tx, workflow, plans }: LockedWorkflow, sessionId: string): Promise<LoadedSession> {
+  const session = await loadSession(tx, workflow.tenantId, sessionId)
+  if (session?.fixed.workflowId !== workflow.workflowId) throw new ApiError('NOT_FOUND')
+  return { session, plan: await plans.ofSession(tx, session.fixed), sql: tx, locked: true, workflow }
 }
 
 /**

@@ -17,6 +17,11 @@ test.each([
   expect(measured(text).names).toBe(names)
 })
 
+proves('limit.fair.values', 'a number of more than 17 digits counts as ten values', () => {
+  expect(measured('[0.12345678901234567,1.5e300,"123456789012345678901"]').values).toBe(4)
+  expect(measured('[0.123456789012345678,123456789012345678]').values).toBe(21)
+})
+
 proves('limit.fair.names', () => {
   const read = (objects: number, names: number, isSame = false) => {
     const nameAt = (object: number, at: number) => `name_${isSame ? at : object * names + at}`

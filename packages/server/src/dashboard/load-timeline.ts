@@ -1,5 +1,22 @@
-import { applyEvent, initialState, type Plan, type SessionState, type Steps, snapshotOf } from '@countersign/engine'
-import type { ChainedEvent, Input, LedgerBody, Reply, Routes, SessionEvent, TimelineItem } from '@countersign/protocol'
+import {
+  applyEvent,
+  initialState,
+  type Plan,
+  type SessionState,
+  type Steps,
+  snapshotOf,
+  stringifyInSteps,
+} from '@countersign/engine'
+import type {
+  ChainedEvent,
+  Input,
+  JsonValue,
+  LedgerBody,
+  Reply,
+  Routes,
+  SessionEvent,
+  TimelineItem,
+} from '@countersign/protocol'
 import { loadForDecision } from '../change/change-session.js'
 import type { UserContext } from '../context/context.js'
 import { inTurns } from '../context/work.js'
@@ -112,7 +129,7 @@ function* itemsInSteps(page: Page, events: readonly ChainedEvent[]): Steps<Timel
     const item = yield* itemOf(page, event, state)
     items.push(item)
     yield
-    size += JSON.stringify(item).length
+    size += (yield* stringifyInSteps(item as unknown as JsonValue)).length
     yield
   }
   return items

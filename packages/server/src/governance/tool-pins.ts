@@ -1,4 +1,4 @@
-import { hashValue, type Steps } from '@countersign/engine'
+import { hashValueInSteps, type Steps, stringifyInSteps } from '@countersign/engine'
 import { type Input, LIMITS, type Reply, type Routes, type ToolPin } from '@countersign/protocol'
 import { ApiError } from '../base/api-error.js'
 import { isoTime } from '../base/iso-time.js'
@@ -26,7 +26,8 @@ export async function pinTools(
   const before = await findPinnedHashes(sql, scope, names)
   // The usual case writes nothing.
   if (names.every(isPinned(before))) return { changed: [] }
-  await pinSeenTools(sql, scope, [...seen.values()], { at: app.clock(), most: LIMITS.toolPinsPerServer })
+  const written = await inOwedTurns(tenantId, stringifyInSteps([...seen.values()]))
+  await pinSeenTools(sql, scope, { count: seen.size, written }, { at: app.clock(), most: LIMITS.toolPinsPerServer })
   const pinned = isPinned(await findPinnedHashes(sql, scope, names))
   return { changed: names.filter((name) => !pinned(name)) }
 }
@@ -37,7 +38,7 @@ type SeenTool = Input<Routes['pinTools']>['body']['tools'][number]
 function* hashInSteps(tools: readonly SeenTool[]): Steps<Map<string, SeenTool & { readonly hash: string }>> {
   const seen = new Map<string, SeenTool & { readonly hash: string }>()
   for (const { name, definition } of tools) {
-    seen.set(name, { name, definition, hash: hashValue(definition) })
+    seen.set(name, { name, definition, hash: yield* hashValueInSteps(definition) })
     yield
   }
   return seen

@@ -15,6 +15,7 @@ import { maxBodyBytes, parseInput } from './parse-input.js'
 import { announcedBytes } from './read-body.js'
 import { createRouter } from './router.js'
 import { openDashboard } from './serve-dashboard.js'
+import { writeReply } from './write-reply.js'
 
 export interface AppParts extends AuthorizationParts {
   /** Checks every reply against the route's shape, for tests. */
@@ -80,7 +81,7 @@ export function createApp(parts: AppParts): RequestListener {
         bodies.release(open.request.http.incoming)
       }
       requireCheckedKey(ctx.recentKey, name)
-      const body = JSON.stringify(reply)
+      const body = await writeReply(owner, reply)
       // As it goes over the wire: a member that is undefined is not written.
       if (parts.checkReplies) route.reply.parse(JSON.parse(body))
       return { status: route.status ?? 200, body, headers: JSON_HEADERS, owner }

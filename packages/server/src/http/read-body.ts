@@ -52,8 +52,14 @@ export function announcedBytes(request: HttpRequest): number | null {
 
 const tooLarge = () => new ApiError('BODY_TOO_LARGE', {}, CLOSE)
 
+/** Each takes some microseconds, whoever sends it and however small it is. */
+const tooManyPieces = () =>
+  new ApiError('INVALID_REQUEST', { detail: 'the body comes in very many small pieces; send larger ones' }, CLOSE)
+
 const NOTHING = Buffer.alloc(0)
 const MOST_CHUNKS = 1_024
+const MOST_PIECES = 16_384
+const LEAST_PIECE_BYTES = 64
 
 const nextRound = () => new Promise<void>((done) => setImmediate(done))
 
@@ -66,6 +72,7 @@ function arriving(
   return new Promise((done, fail) => {
     let chunks: Buffer[] = []
     let size = 0
+    let pieces = 0
     const finishReading = () => {
       clearTimeout(timer)
       incoming.off('data', keep).off('end', end).off('error', broken).off('close', broken)
@@ -81,6 +88,7 @@ function arriving(
       // A body may come byte by byte: to put a million pieces together at its end would take 150 ms.
       if (chunks.length >= MOST_CHUNKS) chunks = [Buffer.concat(chunks)]
       if (size > maxBytes) refuse(tooLarge())
+      else if (++pieces > MOST_PIECES + size / LEAST_PIECE_BYTES) refuse(tooManyPieces())
     }
     const end = () => {
       finishReading()

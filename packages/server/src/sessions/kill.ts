@@ -4,7 +4,7 @@ import { changeSession } from '../change/change-session.js'
 import { stopReply } from '../change/stop-reply.js'
 import { auditEntry } from '../context/audit.js'
 import type { Context } from '../context/context.js'
-import { type NewContent, newContent } from '../store/sessions/content.js'
+import type { NewContent } from '../store/sessions/content.js'
 
 /** Longer than for other writes: a stop must get through. */
 const KILL_LOCK_TIMEOUT_MS = 10_000
@@ -25,7 +25,7 @@ export function kill(ctx: Context, { sessionId, by, reason }: Kill): Promise<Rep
       if (session.head.state.status === 'KILLED') return { reply: stopReply(session.head) }
       const { head, events } = advance(loaded, [{ type: 'killed', at: session.now.toISOString(), body: { by } }])
       const storesText = reason !== undefined && session.fixed.captureLevel !== 'metadata'
-      const content: NewContent[] = storesText ? [newContent('reason', 'kill', reason)] : []
+      const content: NewContent[] = storesText ? [{ kind: 'reason', ref: 'kill', text: JSON.stringify(reason) }] : []
       // What a program says of a session is content of it, here as well.
       const detail = by === 'dashboard' || storesText ? (reason ?? null) : null
       const audit = auditEntry(ctx, { action: 'session_killed', subject: sessionId, detail })

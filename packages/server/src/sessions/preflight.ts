@@ -5,6 +5,7 @@ import {
   type SharedCounts,
   type Steps,
   saltedHash,
+  saltedHashInSteps,
   tripsOnBlock,
 } from '@countersign/engine'
 import {
@@ -45,7 +46,7 @@ export async function preflight(ctx: Context, { params, body }: Input<Routes['pr
     requireFence(session, body.fence)
     requireRecovered(session)
     const earlier = await earlierRequest(loaded, body.prepared_request_id)
-    if (earlier !== null) return { reply: repeated(loaded, earlier, body) }
+    if (earlier !== null) return { reply: repeated(loaded, earlier, body, await hashAgain(ctx, loaded, body)) }
     if (body.state_version !== session.head.state.stateVersion)
       throw new ApiError('STATE_STALE', sessionProblem(session))
     if (body.tools.length > 0) requireNothingPending(session)
@@ -131,12 +132,18 @@ async function earlierRequest({ session, sql, locked }: LoadedSession, id: strin
   return locked ? findPreparedRequest(sql, session, id) : null
 }
 
+const hashAgain = (ctx: Context, loaded: LoadedSession, body: Body): string | Promise<string> =>
+  judgeInTurn(ctx, loaded, hashOfRequest(loaded.session.fixed.hashSalt, body))
+
 /** The reply to the first preflight was lost: the same again, if it is still valid. */
-function repeated(loaded: LoadedSession, { request, consumedAt }: StoredRequest, body: Body): PreflightReply {
+function repeated(
+  loaded: LoadedSession,
+  { request, consumedAt }: StoredRequest,
+  body: Body,
+  hash: string,
+): PreflightReply {
   const { session } = loaded
-  if (request.requestHash !== hashOfRequest(session.fixed.hashSalt, body)) {
-    throw new ApiError('PREPARED_REQUEST_EXISTS')
-  }
+  if (request.requestHash !== hash) throw new ApiError('PREPARED_REQUEST_EXISTS')
   if (consumedAt !== null) throw new ApiError('PREPARED_REQUEST_CONSUMED', sessionProblem(session))
   requireUsableRequest(session, request)
   return prepared(request, session.head.leaseUntil, check(loaded, body).remaining, session.head.ledger)
@@ -173,7 +180,7 @@ function* prepare(
     shared,
   })
   yield
-  const requestHash = hashOfRequest(hashSalt, body)
+  const requestHash = yield* hashOfRequest(hashSalt, body)
   yield
   const request: Omit<PreparedRequest, 'digest'> & { digest?: string } = {
     id: body.prepared_request_id,
@@ -200,7 +207,7 @@ function withoutValues(failures: ReadonlyMap<string, ContractFailure[]>): Prepar
   return [...failures].map(([tool, found]) => ({ tool, failures: found.map(({ found: _, ...rest }) => rest) }))
 }
 
-const hashOfRequest = (salt: string, body: Body): string => saltedHash(salt, body as unknown as JsonValue)
+const hashOfRequest = (salt: string, body: Body): Steps<string> => saltedHashInSteps(salt, body as unknown as JsonValue)
 
 function prepared(
   request: PreparedRequest,

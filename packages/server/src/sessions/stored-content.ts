@@ -23,14 +23,14 @@ export function* contentOfProposal(
   const content: NewContent[] = []
   const calls: string[] = []
   for (const { index, id, name, arguments: parsed, argumentsText } of response.calls) {
-    calls.push(JSON.stringify({ index, call_id: id, tool_name: name, arguments: parsed ?? argumentsText }))
+    calls.push(yield* stringifyInSteps({ index, call_id: id, tool_name: name, arguments: parsed ?? argumentsText }))
     yield
   }
   if (calls.length > 0) content.push({ kind: 'arguments', ref: proposalId, text: `[${calls.join(',')}]` })
   if (decisions.some((decision) => decision.reasons.length > 0)) {
-    content.push(newContent('decisions', proposalId, decisions as unknown as JsonValue))
+    content.push(yield* newContent('decisions', proposalId, decisions as unknown as JsonValue))
   }
-  if (level === 'full') content.push({ kind: 'response', ref: proposalId, text: yield* stringifyInSteps(sent) })
+  if (level === 'full') content.push(yield* newContent('response', proposalId, sent))
   return content
 }
 
@@ -42,8 +42,8 @@ export function* contentOfReceipts(level: CaptureLevel, receipts: readonly Recei
     const reasons = approvals.flatMap(({ checkpoint_id, reason }) =>
       reason === undefined ? [] : [{ checkpoint_id, reason }],
     )
-    if (reasons.length > 0) content.push(newContent('approval', ref, reasons))
-    if (level === 'full' && result !== undefined) content.push(newContent('result', ref, result))
+    if (reasons.length > 0) content.push(yield* newContent('approval', ref, reasons))
+    if (level === 'full' && result !== undefined) content.push(yield* newContent('result', ref, result))
     yield
   }
   return content

@@ -2,7 +2,7 @@ import type { Reply, Routes } from '@countersign/protocol'
 import { changeWorkflow, everyMember, recordOnSession, recordOnWorkflow } from '../change/change-workflow.js'
 import { audit } from '../context/audit.js'
 import type { Context } from '../context/context.js'
-import { type NewContent, newContent } from '../store/sessions/content.js'
+import type { NewContent } from '../store/sessions/content.js'
 
 /** Longer than for other writes: a stop must get through. */
 const KILL_LOCK_TIMEOUT_MS = 10_000
@@ -32,7 +32,7 @@ export async function killWorkflow(
         const { fixed, head, now } = loaded.session
         if (head.state.status === 'KILLED') continue
         const storesText = reason !== undefined && fixed.captureLevel !== 'metadata'
-        const content: NewContent[] = storesText ? [newContent('reason', 'kill', reason)] : []
+        const content: NewContent[] = storesText ? [{ kind: 'reason', ref: 'kill', text: JSON.stringify(reason) }] : []
         await recordOnSession(loaded, [{ type: 'killed', at: now.toISOString(), body: { by: 'workflow' } }], {
           content,
         })

@@ -12,14 +12,15 @@ import { leaseFrom } from '../change/advance.js'
 import type { LoadedSession } from '../change/change-session.js'
 import {
   changeWorkflow,
-  lockMembers,
-  memberOf,
+  type LockedWorkflow,
+  loadMember,
   recordOnSession,
   recordOnWorkflow,
   requireLive,
 } from '../change/change-workflow.js'
 import { requireAuthority, requireFence } from '../change/guards.js'
 import type { Context } from '../context/context.js'
+import { lockSessions } from '../store/sessions/sessions.js'
 import { findHandoff, type Handoff, listChainBelow, moveHandoff } from '../store/workflows/handoffs.js'
 import type { WorkflowRow } from '../store/workflows/workflows.js'
 import { handoffFacts, handoffView } from './handoff-view.js'
@@ -42,8 +43,9 @@ export async function reclaimHandoff(
     const chain = handoff.toSession === null ? [] : await listChainBelow(tx, workflow, handoff.toSession)
     const fallen = [handoff, ...chain]
     const holders = fallen.flatMap(({ toSession }) => toSession ?? [])
-    const members = await lockMembers(locked, [...new Set([body.session_id, handoff.fromSession, ...holders])])
-    const giver = memberOf(members, body.session_id)
+    const sessionIds = [...new Set([body.session_id, handoff.fromSession, ...holders])]
+    await lockSessions(tx, workflow.tenantId, sessionIds)
+    const giver = await loadMember(locked, body.session_id)
     requireGiver(handoff, body.session_id)
     // Nobody else can take it any more, which is what reclaiming is for.
     if (handoff.state === 'reclaimed' || handoff.state === 'expired') {
@@ -52,31 +54,28 @@ export async function reclaimHandoff(
     requireLive(locked)
     requireAuthority(giver.session)
     requireFence(giver.session, body.fence)
-    const cause = requireEligible(
-      workflow,
-      handoff,
-      handoff.toSession === null ? null : memberOf(members, handoff.toSession),
-    )
+    const holder = handoff.toSession === null ? null : await loadMember(locked, handoff.toSession)
+    const cause = requireEligible(workflow, handoff, holder)
 
+    const members = await labelsOfMembers(locked, sessionIds)
     const labelsOf = labelsLost(fallen, members)
     const labels = new Map(fallen.map((one) => [one, labelsOf(one.toSession)]))
     for (const [one, brought] of labels) {
-      requireRoom(memberOf(members, one.fromSession), brought)
+      requireRoom(members.get(one.fromSession)?.labels ?? [], brought)
       const move = { handoff: one, move: 'reclaim', at: workflow.now, labels: shownLabels(one, brought) } as const
       if (!(await moveHandoff(tx, workflow, move))) {
         throw new Error('a locked handoff was changed')
       }
     }
     let ledger = giver.session.head.ledger
-    for (const member of members.values()) {
-      const { sessionId } = member.session.fixed
+    for (const sessionId of sessionIds) {
       const events = eventsFor(workflow, labels, sessionId)
+      if (events.length === 0) continue
+      const member = await loadMember(locked, sessionId)
+      const { state, leaseUntil } = member.session.head
       const isGiver = sessionId === body.session_id
-      const leaseUntil = isGiver
-        ? leaseFrom(workflow.now, member.session.head.state, member.plan)
-        : member.session.head.leaseUntil
-      const head =
-        events.length === 0 ? member.session.head.ledger : await recordOnSession(member, events, { leaseUntil })
+      const until = isGiver ? leaseFrom(workflow.now, state, member.plan) : leaseUntil
+      const head = await recordOnSession(member, events, { leaseUntil: until })
       if (isGiver) ledger = head
     }
     const at = workflow.now.toISOString()
@@ -120,22 +119,42 @@ function requireEligible({ now }: WorkflowRow, handoff: Handoff, holder: LoadedS
 
 const notEligible = (from: Date) => new ApiError('HANDOFF_NOT_ELIGIBLE', { eligible_at: from.toISOString() })
 
-type Members = ReadonlyMap<string, LoadedSession>
+/** What is known of a session that is lost: its labels, and those of the calls that it has under way. */
+interface Labelled {
+  readonly labels: readonly string[]
+  readonly underWay: readonly string[]
+}
+
+/** One after another: there may be hundreds of them, with a state of megabytes each. */
+async function labelsOfMembers(
+  locked: LockedWorkflow,
+  sessionIds: readonly string[],
+): Promise<ReadonlyMap<string, Labelled>> {
+  const members = new Map<string, Labelled>()
+  for (const sessionId of sessionIds) {
+    const { labels, open } = (await loadMember(locked, sessionId)).session.head.state
+    const calls = (open?.calls ?? []).filter((call) => call.state !== 'resolved')
+    members.set(sessionId, { labels, underWay: calls.flatMap((call) => call.adds_labels) })
+  }
+  return members
+}
 
 /**
  * The labels of a session that is lost, of the calls that it has under way, and of all to whom it handed work on. What
  * such a call will add counts at once: its outcome is reported to a session that nobody works with any more.
  */
-function labelsLost(fallen: readonly Handoff[], members: Members): (sessionId: string | null) => readonly string[] {
+function labelsLost(
+  fallen: readonly Handoff[],
+  members: ReadonlyMap<string, Labelled>,
+): (sessionId: string | null) => readonly string[] {
   const handedOn = groupBy(fallen, ({ fromSession }) => fromSession)
   const known = new Map<string, readonly string[]>()
   const labelsOf = (sessionId: string | null): readonly string[] => {
     if (sessionId === null) return []
     const before = known.get(sessionId)
     if (before !== undefined) return before
-    const { state } = memberOf(members, sessionId).session.head
-    const underWay = (state.open?.calls ?? []).filter((call) => call.state !== 'resolved')
-    const labels = new Set([...state.labels, ...underWay.flatMap((call) => call.adds_labels)])
+    const own = members.get(sessionId)
+    const labels = new Set([...(own?.labels ?? []), ...(own?.underWay ?? [])])
     for (const { toSession } of handedOn.get(sessionId) ?? []) {
       for (const label of labelsOf(toSession)) labels.add(label)
       // No session can take so many back.
@@ -151,8 +170,8 @@ function labelsLost(fallen: readonly Handoff[], members: Members): (sessionId: s
 const shownLabels = (handoff: Handoff, brought: readonly string[]): string[] =>
   handoff.toSession === null ? handoff.labels : [...brought]
 
-function requireRoom({ session: { head } }: LoadedSession, labels: readonly string[]): void {
-  if (new Set([...head.state.labels, ...labels]).size > LIMITS.labelsPerSession) throw new ApiError('LABEL_LIMIT')
+function requireRoom(before: readonly string[], labels: readonly string[]): void {
+  if (new Set([...before, ...labels]).size > LIMITS.labelsPerSession) throw new ApiError('LABEL_LIMIT')
 }
 
 /** What the ledger of one session says about the handoffs that fell. */

@@ -30,7 +30,9 @@ export const VALUE_KEYWORDS = {
     build: (operand) => {
       const divisor = operand as number
       return checkOf('multipleOf', operand, `must be a multiple of ${divisor}`, (value) => {
-        return typeof value !== 'number' || isMultipleOf(value, divisor)
+        if (typeof value !== 'number') return true
+        spendOnJudging(Number.isSafeInteger(value) && Number.isSafeInteger(divisor) ? 1 : STEPS_OF_DECIMAL)
+        return isMultipleOf(value, divisor)
       })
     },
   },
@@ -131,6 +133,8 @@ export const VALUE_KEYWORDS = {
     build: (operand) => checkDependentRequired('dependentRequired', operand as Record<string, string[]>),
   },
 } as const satisfies Record<string, Keyword>
+
+const STEPS_OF_DECIMAL = 30
 
 /** What is said of a property that is not there. */
 export const missing = (keyword: string, message: string) => ({ keyword, expected: 'a value', found: null, message })

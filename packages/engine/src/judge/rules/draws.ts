@@ -1,10 +1,11 @@
 import type { JsonObject, JsonValue } from '@countersign/protocol'
 import type { Plan } from '../../contract/plan.js'
 import type { PreparedSharedLimit, UsedBucket } from '../../contract/shared-limit.js'
-import { addDecimals, decimalText } from '../../json/decimal.js'
+import { addDecimals, decimalText, isAmount } from '../../json/decimal.js'
 import { sha256Hex } from '../../json/hash.js'
 import type { Tally } from '../../state/tally.js'
 import { spendOnJudging } from '../../text/judging-budget.js'
+import { STEPS_OF_AMOUNT } from './amounts.js'
 import { keyText } from './call-keys.js'
 
 /** Whose session it is, as far as limits that sessions share ask. */
@@ -155,11 +156,11 @@ function amountOf(
 ): string | { readonly found: JsonValue | undefined } {
   if (counts !== 'sum' || path === null) return '1'
   const values = path.find(args)
-  spendOnJudging(values.length * 3)
+  spendOnJudging(values.length * STEPS_OF_AMOUNT)
   if (values.length === 0) return { found: undefined }
   let sum = '0'
   for (const value of values) {
-    if (typeof value !== 'number' || !Number.isFinite(value) || value < 0) return { found: value }
+    if (!isAmount(value) || value < 0) return { found: value }
     sum = addDecimals(sum, decimalText(value))
   }
   return sum

@@ -1,4 +1,4 @@
-import type { ContractFailure } from '@countersign/protocol'
+import type { Block, ContractFailure } from '@countersign/protocol'
 import { checkInvariants, findIn } from '../../contract/check-invariant.js'
 import type { PreparedContract } from '../../contract/plan.js'
 import type { ReadResponse } from '../../response/read-response.js'
@@ -12,12 +12,18 @@ export const responseFormat: Rule = (context) => {
   const own = formatFailures(context.call)
   const demanded = contractFormatFailures(context.contract, context.response.read)
   if (whole.length + own.length + demanded.length === 0) return null
-  const failures = [...whole, ...own, ...demanded]
-  return block('response_format_invalid', context.contract, {
+  return wrongForm(context.contract, [...whole, ...own, ...demanded])
+}
+
+/** The block of a call that cannot be read. */
+export const unreadable = (call: ToolCall, contract: PreparedContract | null): Block =>
+  wrongForm(contract, formatFailures(call))
+
+const wrongForm = (contract: PreparedContract | null, failures: readonly ContractFailure[]): Block =>
+  block('response_format_invalid', contract, {
     remedy: `Answer again in the right form: ${messages(failures)}.`,
     failures,
   })
-}
 
 const NONE: ContractFailure[] = []
 

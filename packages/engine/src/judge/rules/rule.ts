@@ -7,7 +7,6 @@ import {
   type UnmatchedPolicy,
 } from '@countersign/protocol'
 import type { Plan, PreparedContract } from '../../contract/plan.js'
-import { countedKeys } from '../../json/look-up.js'
 import type { ReadResponse } from '../../response/read-response.js'
 import type { ResponseView } from '../../response/response-view.js'
 import type { ToolCall } from '../../response/tool-call.js'
@@ -142,8 +141,21 @@ function shownValue(key: 'expected' | 'found', failure: ContractFailure): Partia
   return { [key]: Array.isArray(value) ? '(a long list)' : '(a large object)' }
 }
 
-/** Many failures can show the same large value, so its text is not written to learn its length. */
-function isLong(value: JsonValue): boolean {
+/**
+ * Many failures can show the same large value, so its text is not written to learn its length, and it is measured once.
+ * This takes no steps: a call that has used them up is blocked, and its failures are shown as well.
+ */
+function isLong(value: JsonValue & object): boolean {
+  const known = LONG.get(value)
+  if (known !== undefined) return known
+  const long = measuresLong(value)
+  LONG.set(value, long)
+  return long
+}
+
+const LONG = new WeakMap<object, boolean>()
+
+function measuresLong(value: JsonValue): boolean {
   let left = SHOWN_VALUE_LENGTH
   const open: JsonValue[] = [value]
   for (let next = open.pop(); next !== undefined && left >= 0; next = open.pop()) {
@@ -152,7 +164,7 @@ function isLong(value: JsonValue): boolean {
       left -= 2 + next.length
       if (left >= 0) open.push(...next)
     } else {
-      const keys = countedKeys(next)
+      const keys = Object.keys(next)
       left -= 2 + keys.length
       for (const key of left >= 0 ? keys : []) {
         left -= key.length + 3

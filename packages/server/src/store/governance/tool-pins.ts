@@ -9,10 +9,10 @@ export interface PinScope {
   readonly server: string
 }
 
-export interface SeenTool {
-  readonly name: string
-  readonly hash: string
-  readonly definition: JsonObject
+export interface SeenTools {
+  readonly count: number
+  /** A list of `name`, `hash` and `definition` as JSON: it may have a megabyte. */
+  readonly written: string
 }
 
 export interface ToolPinRow {
@@ -33,16 +33,16 @@ export interface ToolPinRow {
 export async function pinSeenTools(
   sql: Queryable,
   { tenantId, agent, environment, server }: PinScope,
-  tools: readonly SeenTool[],
+  tools: SeenTools,
   { at, most }: { readonly at: Date; readonly most: number },
 ): Promise<void> {
   await sql`
     insert into tool_pins (tenant_id, agent, environment, server, tool_name, hash, definition, pinned_at)
     select ${tenantId}, ${agent}, ${environment}, ${server}, t.name, t.hash, t.definition, ${at}
-    from json_to_recordset(${JSON.stringify(tools)}::text::json) as t (name text, hash text, definition json)
+    from json_to_recordset(${tools.written}::text::json) as t (name text, hash text, definition json)
     where (select count(*) from tool_pins p
       where p.tenant_id = ${tenantId} and p.agent = ${agent} and p.environment = ${environment} and p.server = ${server}
-    ) + ${tools.length} <= ${most} or exists (select from tool_pins p
+    ) + ${tools.count} <= ${most} or exists (select from tool_pins p
       where p.tenant_id = ${tenantId} and p.agent = ${agent} and p.environment = ${environment} and p.server = ${server}
       and p.tool_name = t.name)
     order by t.name

@@ -1,3 +1,4 @@
+import { type Steps, stringifyInSteps } from '@countersign/engine'
 import type { JsonValue } from '@countersign/protocol'
 import type { Queryable, Tx } from '../../postgres/sql.js'
 import { daysAgo } from '../days-ago.js'
@@ -13,11 +14,9 @@ export interface NewContent {
   readonly text: string
 }
 
-export const newContent = (kind: ContentKind, ref: string, body: JsonValue): NewContent => ({
-  kind,
-  ref,
-  text: JSON.stringify(body),
-})
+export function* newContent(kind: ContentKind, ref: string, body: JsonValue): Steps<NewContent> {
+  return { kind, ref, text: yield* stringifyInSteps(body) }
+}
 
 /** The value of `content` below. */
 export const contentRows = (content: readonly NewContent[]): string =>

@@ -117,21 +117,6 @@ export async function lockSessions(tx: Queryable, tenantId: string, sessionIds: 
     order by session_id collate "C" for no key update`
 }
 
-/** Those of the sessions that the tenant has, in the order of their ids. */
-export async function loadSessions(
-  sql: Queryable,
-  tenantId: string,
-  sessionIds: readonly string[],
-): Promise<SessionRow[]> {
-  const rows = await sql<{ found: unknown }[]>`
-    select row_to_json(found) as found from (
-      select ${sql.unsafe(ROW)} from sessions s join session_heads h using (tenant_id, session_id)
-      where s.tenant_id = ${tenantId} and s.session_id = any (${[...sessionIds]}::text[])
-      order by s.session_id collate "C"
-    ) as found`
-  return rows.flatMap((row) => readSession(row.found) ?? [])
-}
-
 export interface SessionsToStop {
   /** The newest first. */
   ids: string[]

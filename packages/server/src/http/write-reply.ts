@@ -1,0 +1,29 @@
+import { stringifyInSteps } from '@countersign/engine'
+import type { JsonValue } from '@countersign/protocol'
+import { inOwedTurns } from '../context/work.js'
+
+/**
+ * A reply as text. A large one is written in turns with the work of other tenants: it may hold megabytes that a tenant
+ * stored, and some numbers take ten microseconds each.
+ */
+export const writeReply = async (owner: string, reply: unknown): Promise<string> =>
+  isSmall(reply) ? JSON.stringify(reply) : inOwedTurns(owner, stringifyInSteps(reply as JsonValue))
+
+/** About what is written within a millisecond, whatever it is. */
+const SMALL = { values: 512, characters: 32_768 } as const
+
+/** Looks at no more of it than a small one has. */
+function isSmall(reply: unknown): boolean {
+  let values: number = SMALL.values
+  let characters: number = SMALL.characters
+  const open = [reply]
+  while (open.length > 0) {
+    const next = open.pop()
+    if (typeof next === 'string') characters -= next.length
+    const parts = Array.isArray(next) ? next : typeof next === 'object' && next !== null ? Object.values(next) : []
+    values -= parts.length
+    if (values < 0 || characters < 0) return false
+    open.push(...parts)
+  }
+  return true
+}
