@@ -1,10 +1,11 @@
-import { hashValueInSteps, type Steps, stringifyInSteps } from '@countersign/engine'
+import { hashValueInSteps, type Steps } from '@countersign/engine'
 import { type Input, LIMITS, type Reply, type Routes, type ToolPin } from '@countersign/protocol'
 import { ApiError } from '../base/api-error.js'
 import { isoTime } from '../base/iso-time.js'
 import { audit } from '../context/audit.js'
 import type { Context, UserContext } from '../context/context.js'
 import { inOwedTurns, inTransaction } from '../context/work.js'
+import { writeJson } from '../context/write-json.js'
 import {
   approvePinnedChange,
   findPinnedHashes,
@@ -26,7 +27,7 @@ export async function pinTools(
   const before = await findPinnedHashes(sql, scope, names)
   // The usual case writes nothing.
   if (names.every(isPinned(before))) return { changed: [] }
-  const written = await inOwedTurns(tenantId, stringifyInSteps([...seen.values()]))
+  const written = await writeJson(tenantId, [...seen.values()])
   await pinSeenTools(sql, scope, { count: seen.size, written }, { at: app.clock(), most: LIMITS.toolPinsPerServer })
   const pinned = isPinned(await findPinnedHashes(sql, scope, names))
   return { changed: names.filter((name) => !pinned(name)) }

@@ -5,6 +5,7 @@ import { type AskedFor, explainArchived } from '../archives/explain-archived.js'
 import { ApiError } from '../base/api-error.js'
 import type { Context } from '../context/context.js'
 import { readRequest } from '../context/http-request.js'
+import { writeJson } from '../context/write-json.js'
 import { type AuthorizationParts, createAuthorization, type Entered } from '../entry/authorize.js'
 import { checkKeyBeforeRefusal, requireCheckedKey } from '../entry/recent-key.js'
 import { createFrame, type Serve } from './frame.js'
@@ -15,7 +16,6 @@ import { maxBodyBytes, parseInput } from './parse-input.js'
 import { announcedBytes } from './read-body.js'
 import { createRouter } from './router.js'
 import { openDashboard } from './serve-dashboard.js'
-import { writeReply } from './write-reply.js'
 
 export interface AppParts extends AuthorizationParts {
   /** Checks every reply against the route's shape, for tests. */
@@ -81,7 +81,7 @@ export function createApp(parts: AppParts): RequestListener {
         bodies.release(open.request.http.incoming)
       }
       requireCheckedKey(ctx.recentKey, name)
-      const body = await writeReply(owner, reply)
+      const body = await writeJson(owner, reply)
       // As it goes over the wire: a member that is undefined is not written.
       if (parts.checkReplies) route.reply.parse(JSON.parse(body))
       return { status: route.status ?? 200, body, headers: JSON_HEADERS, owner }

@@ -3,6 +3,7 @@ import type { CompiledSession, Input, Routes } from '@countersign/protocol'
 import { ApiError } from '../base/api-error.js'
 import type { Context } from '../context/context.js'
 import { prepareSentPlan } from '../context/prepare-sent-plan.js'
+import { writeJson } from '../context/write-json.js'
 import { claimPlan, findApprovedHash, findPlan } from '../store/governance/plans.js'
 
 export interface ChosenPlan {
@@ -10,8 +11,8 @@ export interface ChosenPlan {
   readonly source: 'approved' | 'client'
   /** The plan itself where the client does not have it; null where it does. */
   readonly unsent: CompiledSession | null
-  /** The plan that came with the request, to be stored with the session; null where it is stored already. */
-  readonly upload: CompiledSession | null
+  /** The plan that came with the request, as JSON to be stored with the session; null where it is stored already. */
+  readonly upload: string | null
 }
 
 type Body = Input<Routes['createSession']>['body']
@@ -36,7 +37,8 @@ async function approvedPlan(ctx: Context, body: Body, compiledHash: string): Pro
 async function clientPlan(ctx: Context, body: Body): Promise<ChosenPlan> {
   const { tenantId } = ctx.tenant
   if (body.compiled_session !== undefined) {
-    return { plan: await uploaded(ctx, body), source: 'client', unsent: null, upload: body.compiled_session }
+    const plan = await uploaded(ctx, body)
+    return { plan, source: 'client', unsent: null, upload: await writeJson(tenantId, body.compiled_session) }
   }
   if (body.compiled_hash === undefined) {
     throw new ApiError('PLAN_UNKNOWN', {

@@ -1,4 +1,4 @@
-import type { CompiledSession, Decision } from '@countersign/protocol'
+import type { Decision } from '@countersign/protocol'
 import type { NewAuditEntry } from '../audit.js'
 import type { NewContent } from './content.js'
 import type { NewEvent } from './ledger.js'
@@ -17,7 +17,7 @@ export interface SessionChange {
   /** Chained to the session's ledger. Only a prepared request has none. */
   readonly events: readonly NewEvent[]
   /** Set for a new session, with the plan that came along. */
-  readonly created?: { readonly upload: CompiledSession | null }
+  readonly created?: { readonly upload: string | null }
   /** The request that the change prepares. */
   readonly prepares?: PreparedRequest
   /** An unused request that is stored apart from the head from now on. */

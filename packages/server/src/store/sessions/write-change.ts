@@ -258,7 +258,7 @@ function addFindable(add: Add, { fixed, head, now }: SessionRow, ids: readonly s
   })
 }
 
-function addCreated(add: Add, { fixed, head: { state } }: SessionRow, upload: object | null): void {
+function addCreated(add: Add, { fixed, head: { state } }: SessionRow, upload: string | null): void {
   add('created', {
     status: state.status,
     agent: state.agent,
@@ -275,5 +275,5 @@ function addCreated(add: Add, { fixed, head: { state } }: SessionRow, upload: ob
     body_hash: fixed.bodyHash,
     created_at: fixed.createdAt,
   })
-  if (upload !== null) add('plan', { compiled_session: jsonText(upload) })
+  if (upload !== null) add('plan', { compiled_session: upload })
 }

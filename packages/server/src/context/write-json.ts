@@ -1,22 +1,22 @@
 import { stringifyInSteps } from '@countersign/engine'
 import type { JsonValue } from '@countersign/protocol'
-import { inOwedTurns } from '../context/work.js'
+import { inOwedTurns } from './work.js'
 
 /**
- * A reply as text. A large one is written in turns with the work of other tenants: it may hold megabytes that a tenant
- * stored, and some numbers take ten microseconds each.
+ * A value as JSON. A large one is written in turns with the work of other tenants: it may hold megabytes that a tenant sent
+ * or stored, and some numbers take ten microseconds each.
  */
-export const writeReply = async (owner: string, reply: unknown): Promise<string> =>
-  isSmall(reply) ? JSON.stringify(reply) : inOwedTurns(owner, stringifyInSteps(reply as JsonValue))
+export const writeJson = async (owner: string, value: unknown): Promise<string> =>
+  isSmall(value) ? JSON.stringify(value) : inOwedTurns(owner, stringifyInSteps(value as JsonValue))
 
 /** About what is written within a millisecond, whatever it is. */
 const SMALL = { values: 512, characters: 32_768 } as const
 
 /** Looks at no more of it than a small one has. */
-function isSmall(reply: unknown): boolean {
+function isSmall(value: unknown): boolean {
   let values: number = SMALL.values
   let characters: number = SMALL.characters
-  const open = [reply]
+  const open = [value]
   while (open.length > 0) {
     const next = open.pop()
     if (typeof next === 'string') characters -= next.length

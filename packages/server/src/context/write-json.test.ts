@@ -1,6 +1,6 @@
 import { expect, test, vi } from 'vitest'
 import { turns } from '../base/work/in-turns.js'
-import { writeReply } from './write-reply.js'
+import { writeJson } from './write-json.js'
 
 const numbers = (count: number) => Array.from({ length: count }, (_, at) => at + 0.1)
 
@@ -10,9 +10,9 @@ test.each<[string, unknown, boolean]>([
   ['many numbers', { items: numbers(600), next: undefined }, true],
   ['many objects', { items: Array.from({ length: 300 }, (_, at) => ({ a: at, b: null })) }, true],
   ['long texts', { texts: ['x'.repeat(20_000), 'y'.repeat(20_000)] }, true],
-])('%s is written as ever; in turns: %s', async (_name, reply, isInTurns) => {
+])('%s is written as ever; in turns: %s', async (_name, value, isInTurns) => {
   const run = vi.spyOn(turns, 'run')
-  expect(await writeReply('tenant', reply)).toBe(JSON.stringify(reply))
+  expect(await writeJson('tenant', value)).toBe(JSON.stringify(value))
   expect(run).toHaveBeenCalledTimes(isInTurns ? 1 : 0)
   run.mockRestore()
 })
