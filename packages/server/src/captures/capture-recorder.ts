@@ -3,9 +3,11 @@ import type { Random } from '../base/crypto/secrets.js'
 import type { Log } from '../base/log.js'
 import type { Budget } from '../base/memory/budget.js'
 import type { CaptureRecorder } from '../context/context.js'
+import { inOwedTurns } from '../context/work.js'
 import type { Database } from '../postgres/database.js'
 import { databaseTrouble } from '../postgres/database-error.js'
-import { captureTexts, storeGovernedCaptures } from '../store/captures/captures.js'
+import { captureTextsInSteps, type NewCapture, storeGovernedCaptures } from '../store/captures/captures.js'
+import { heldBytes } from './held-bytes.js'
 import { saltsOf, stripCapture } from './strip-capture.js'
 
 /** The longest that a capture stays unwritten. */
@@ -15,7 +17,8 @@ const IS_TEMPORARY: ReadonlySet<ReturnType<typeof databaseTrouble>> = new Set(['
 
 interface Noted {
   readonly tenantId: string
-  readonly item: CaptureItem
+  /** Stripped to its level: what that does not allow is not held either. */
+  readonly capture: NewCapture
   readonly bytes: number
 }
 
@@ -36,13 +39,13 @@ export function createCaptureRecorder(
     if (dropped > 0) log.warn({ dropped }, 'captures of governed sessions were dropped: too many at once')
     dropped = 0
     for (const [tenantId, noted] of byTenant(batch)) {
-      const items = noted.map(({ item }) => item)
-      const salts = saltsOf([...new Set(items.map(({ agent }) => agent))], random)
+      const captures = noted.map(({ capture }) => capture)
+      const salts = saltsOf([...new Set(captures.map(({ agent }) => agent))], random)
       try {
-        const stripped = items.map((item) => ({ ...stripCapture(item), governed: true }))
-        await database.transaction(tenantId, (tx) => storeGovernedCaptures(tx, tenantId, captureTexts(stripped), salts))
+        const texts = await inOwedTurns(tenantId, captureTextsInSteps(captures))
+        await database.transaction(tenantId, (tx) => storeGovernedCaptures(tx, tenantId, texts, salts))
       } catch (error) {
-        log.warn({ error, captures: items.length }, 'captures of governed sessions could not be stored')
+        log.warn({ error, captures: captures.length }, 'captures of governed sessions could not be stored')
         if (IS_TEMPORARY.has(databaseTrouble(error))) {
           for (const each of noted) hold(each)
           continue
@@ -53,8 +56,9 @@ export function createCaptureRecorder(
   }
 
   const note = (tenantId: string, item: CaptureItem) => {
-    const bytes = bytesOf(item)
-    if (budget.take(tenantId, bytes)) hold({ tenantId, item, bytes })
+    const capture = { ...stripCapture(item), governed: true }
+    const bytes = heldBytes(capture)
+    if (budget.take(tenantId, bytes)) hold({ tenantId, capture, bytes })
     else dropped++
   }
 
@@ -90,18 +94,4 @@ function byTenant(batch: readonly Noted[]): Map<string, Noted[]> {
     else own.push(noted)
   }
   return tenants
-}
-
-/** Of an item with nothing in it, and of one leaf of a flow with its sources. */
-const ITEM_BYTES = 1_024
-const LEAF_BYTES = 512
-
-/** About what an item holds. Every proposal is noted, so nothing is written out to measure it. */
-function bytesOf({ request, response, flows }: CaptureItem): number {
-  let bytes = ITEM_BYTES + 64 * request.tools.length + (response.content?.length ?? 0)
-  for (const call of response.tool_calls) bytes += 256 + (call.arguments?.length ?? 0)
-  for (const flow of flows?.calls ?? []) {
-    for (const leaf of flow.leaves) bytes += LEAF_BYTES * (1 + (leaf.tokens?.length ?? 0))
-  }
-  return bytes + LEAF_BYTES * (flows?.columns?.length ?? 0)
 }
