@@ -1,5 +1,5 @@
 import type { JsonValue } from '@countersign/protocol'
-import { afterAll, expect } from 'vitest'
+import { afterAll, expect, test } from 'vitest'
 import { TaskFailed } from '../../../packages/server/src/base/work/worker-thread.js'
 import { learnCaptures } from '../../../packages/server/src/captures/learn-captures.js'
 import { createTaskThread, type TaskThread } from '../../../packages/server/src/context/tasks.js'
@@ -10,10 +10,10 @@ import { withOwnedRuntime } from '../../support/runtime/with-runtime.js'
 
 /** The thread for long work, held up or broken while a test wants it. */
 const real = createTaskThread()
-let before: (name: string) => Promise<void> | void = () => {}
+let before: (name: string, input: unknown) => Promise<void> | void = () => {}
 const thread: TaskThread = {
   run: async (tenantId, name, input) => {
-    await before(name)
+    await before(name, input)
     return real.run(tenantId, name, input)
   },
   close: () => real.close(),
@@ -57,6 +57,81 @@ proves('background.drafts', async () => {
   before = () => {}
   expect(failed.status).toBe(503)
   expect(failed.text).toContain('try again later')
+})
+
+const learn = async (agent: string) => {
+  expectStatus(await api.ingestCaptures(batchOf(mailConversation(agent, 'Ann'))), 200)
+  while ((await learnCaptures(parts)) > 0) {
+    // Until nothing is left.
+  }
+}
+/** One file, beside what was learned. */
+const pack = (agent: string) => {
+  const files = [{ file: 'find.yaml', text: 'tool: find_person\nside_effect: read\n' }]
+  return { body: { agent, environment: 'production' as const, files } }
+}
+
+proves('limit.fair.refused', 'what was learned is read for one list at a time, and few of a tenant wait', async () => {
+  await learn('listed')
+  let open = () => {}
+  const gate = new Promise<void>((done) => {
+    open = done
+  })
+  let begun = 0
+  before = (name) => {
+    if (name === 'draftTools') begun++
+    return gate
+  }
+  const answers: number[] = []
+  const lists = Array.from({ length: 12 }, async () => {
+    answers.push((await owner.call('listContracts', { query: { agent: 'listed' } })).status)
+  })
+  try {
+    await expect.poll(() => answers.length).toBe(7)
+    expect(begun).toBe(1)
+  } finally {
+    before = () => {}
+    open()
+  }
+  await Promise.all(lists)
+  expect(answers).toEqual([...Array(7).fill(429), ...Array(5).fill(200)])
+})
+
+test('plans are compared with the tools that are known, and nothing is drafted for it', async () => {
+  await learn('compared')
+  const begun: string[] = []
+  before = (name) => {
+    begun.push(name)
+  }
+  const { body } = await api.diffPlan(pack('compared'))
+  before = () => {}
+  expect(begun).toEqual([])
+  expect(body.blockers).toMatchObject([{ tool_name: 'send_mail', code: 'tool_without_contract' }])
+  expect(body.advisories).toContainEqual(
+    expect.objectContaining({
+      tool_name: 'find_person',
+      code: 'low_confidence',
+      message: expect.stringMatching(/1 times/),
+    }),
+  )
+})
+
+test('of an agent of whose tools too much was learned as much is drafted as can be read, and the rest is said', async () => {
+  await learn('heavy')
+  // JSON may be followed by spaces.
+  await runtime.sql`update learned_tools set summary = rpad(summary::text, 9000000)::json where agent = 'heavy'`
+  let sent = 0
+  before = (name, input) => {
+    if (name === 'draftTools') sent = Math.max(sent, JSON.stringify(input).length)
+  }
+  const list = await owner.call('listContracts', { query: { agent: 'heavy' } })
+  expect(list.body.contracts.map(({ tool_name }) => tool_name)).toEqual(['find_person'])
+  expect(list.body.more).toBe(true)
+  const { body } = await owner.call('draftPlan', { body: { agent: 'heavy', environment: 'production' } })
+  before = () => {}
+  expect(sent).toBeLessThan(16 * 1024 * 1024)
+  expect(body.files.map(({ file }) => file)).not.toContain('send_mail.yaml')
+  expect(body.blockers).toMatchObject([{ tool_name: 'send_mail', code: 'tool_without_contract' }])
 })
 
 proves('limit.pages.captures', async () => {

@@ -1,14 +1,16 @@
 import { afterAll, describe, expect, test } from 'vitest'
 import { TaskFailed } from '../../../packages/server/src/base/work/worker-thread.js'
+import { forgetSession } from '../../../packages/server/src/captures/forget-session.js'
 import { learnCaptures } from '../../../packages/server/src/captures/learn-captures.js'
 import { createTaskThread, type TaskThread } from '../../../packages/server/src/context/tasks.js'
 import { JOBS } from '../../../packages/server/src/process/jobs/jobs.js'
 import { startJobs } from '../../../packages/server/src/process/jobs/start-jobs.js'
 import { claimAgent } from '../../../packages/server/src/store/captures/unlearned.js'
-import { batchOf, mailConversation } from '../../support/data/captures.js'
+import { batchOf, capturesOf, mailConversation } from '../../support/data/captures.js'
 import { hostileBody } from '../../support/data/hostile-captures.js'
 import { proves } from '../../support/proves.js'
 import { expectStatus, LOOKUP, openSession } from '../../support/runtime/governed-session.js'
+import { planOf } from '../../support/runtime/plans.js'
 import { withRuntime } from '../../support/runtime/with-runtime.js'
 
 /** Runs every task, unless the test makes one fail or does something meanwhile. */
@@ -109,6 +111,77 @@ describe('a capture that cannot be learned from', () => {
     expect(await samplesOf('crashing')).toEqual({})
     const [aside] = await runtime.sql`select attempts from set_aside_captures where agent = 'crashing'`
     expect(aside?.attempts).toBe(3)
+  })
+})
+
+describe('a capture that tells of many tools', () => {
+  const TOOLS = Array.from({ length: 24 }, (_, at) => `tool_${at}`)
+  const PADDED = 500_000
+  const captureOf = (agent: string) => {
+    const [item] = capturesOf(agent, 'do it all', [{ name: 'tool_0', args: {} }])
+    const tool_calls = TOOLS.map((name, at) => ({ id: `call_${at}`, name, arguments: '{"at":1}' }))
+    return { ...item, request: { tools: [] }, response: { ...item?.response, tool_calls }, flows: undefined }
+  }
+  /** Summaries as long as they may be: JSON may be followed by spaces. */
+  const pad = (agent: string) =>
+    runtime.sql`
+      update learned_tools set summary = rpad(summary::text, ${PADDED})::json where agent = ${agent}`
+  const learnOnce = async (agent: string) => {
+    expectStatus(await api.ingestCaptures(batchOf([captureOf(agent)])), 200)
+    await learnAll()
+  }
+  const samples = (each: number) => Object.fromEntries(TOOLS.map((name) => [name, each]))
+
+  test('is learned some tools at a time: few of their summaries are in memory at once', async () => {
+    before = () => {}
+    await learnOnce('broad')
+    await pad('broad')
+    const sent: number[] = []
+    before = (name, input) => {
+      if (name === 'learnBatch') sent.push(JSON.stringify(input).length)
+    }
+    await learnOnce('broad')
+    expect(Math.max(...sent)).toBeLessThan(5 * PADDED)
+    expect(sent.length).toBe(TOOLS.length / 4)
+    expect(await samplesOf('broad')).toEqual(samples(2))
+  })
+
+  test('counts for all of them or for none: the claim is lost between two groups', async () => {
+    before = () => {}
+    await learnOnce('torn')
+    await pad('torn')
+    let groups = 0
+    before = async (name) => {
+      if (name === 'learnBatch' && ++groups === 3)
+        await runtime.sql`update learned_agents set claim_id = null, claimed_until = null where agent = 'torn'`
+    }
+    expectStatus(await api.ingestCaptures(batchOf([captureOf('torn')])), 200)
+    expect(await learnCaptures(parts)).toBe(1)
+    expect(groups).toBeGreaterThan(3)
+    expect(await samplesOf('torn')).toEqual(samples(1))
+    await learnAll()
+    expect(await samplesOf('torn')).toEqual(samples(2))
+  })
+
+  test('is erased some tools at a time, too', async () => {
+    before = () => {}
+    const plan = planOf(TOOLS.map((tool) => ({ tool, side_effect: 'read', arguments: { type: 'object' } })))
+    const session = await openSession(api, { session_id: 'wide', agent: 'erased', plan })
+    await session.turn(TOOLS.map((name) => ({ name, args: { secret: 'of jane' } })))
+    await parts.captures.flush()
+    await runtime.sql`update unlearned_captures set due_at = due_at - interval '1 hour'`
+    await learnAll()
+    await pad('erased')
+    const sent: number[] = []
+    before = (name, input) => {
+      if (name === 'forgetBatch') sent.push(JSON.stringify(input).length)
+    }
+    const { tenantId } = runtime
+    await parts.database.transaction(tenantId, (tx) => forgetSession(tx, thread, { tenantId, sessionId: 'wide' }))
+    expect(sent.length).toBe(TOOLS.length / 4)
+    expect(Math.max(...sent)).toBeLessThan(5 * PADDED)
+    const left = await runtime.sql`select 1 from learned_tools where agent = 'erased' and summary::text like '%jane%'`
+    expect(left).toHaveLength(0)
   })
 })
 

@@ -8,7 +8,7 @@ import {
   type ToolSummary,
 } from '@countersign/engine'
 import type { Outcome } from '@countersign/protocol'
-import type { BatchToLearn } from '../context/tasks.js'
+import type { BatchToLearn, LearnedBatch } from '../context/tasks.js'
 import type { StoredCapture } from '../store/captures/captures.js'
 import type { LearnedToolChange } from '../store/captures/learned-tools.js'
 
@@ -36,29 +36,38 @@ function toolsIn({ response, flows }: StoredCapture): Set<string> {
   return new Set([...new Set([...called, ...seen])].slice(0, TOOLS_PER_BATCH))
 }
 
-/** What the captures teach, added to what was known of their tools. */
-export function learnBatch({ captures, salt, summaries, summarySize }: BatchToLearn): LearnedToolChange[] {
-  const known = summaries.map((text) => readSummary(JSON.parse(text) as ToolSummary))
+/** What the captures teach of these tools, added to what was known of them. */
+export function learnBatch({ captures, salt, tools, summarySize, atOnce }: BatchToLearn): LearnedBatch {
   const batch: Batch = {
     salt,
-    known: new Map(known.map((summary) => [summary.tool, summary])),
+    known: new Map(tools.map(({ toolName, summary }) => [toolName, summary === null ? null : readText(summary)])),
     changes: new Map(),
   }
   for (const { item, outcomes } of captures) {
     learnCapture(batch, JSON.parse(item) as StoredCapture, outcomes === null ? null : new Map(outcomes))
   }
-  return [...batch.changes].map(([toolName, { summary, judged, passed }]) => ({
-    toolName,
-    summary: fitSummary(summary, summarySize),
-    samples: summary.samples,
-    judged,
-    passed,
-  }))
+  const changes: LearnedToolChange[] = []
+  let size = 0
+  let done = 0
+  for (const { toolName } of tools) {
+    if (size >= atOnce) break
+    done++
+    const change = batch.changes.get(toolName)
+    if (change === undefined) continue
+    const { summary, judged, passed } = change
+    const text = fitSummary(summary, summarySize)
+    size += text.length
+    changes.push({ toolName, summary: text, samples: summary.samples, judged, passed })
+  }
+  return { tools: done, changes }
 }
+
+const readText = (text: string): ToolSummary => readSummary(JSON.parse(text) as ToolSummary)
 
 interface Batch {
   readonly salt: string
-  readonly known: ReadonlyMap<string, ToolSummary>
+  /** The tools that are learned of; null for new ones. */
+  readonly known: ReadonlyMap<string, ToolSummary | null>
   readonly changes: Map<string, Change>
 }
 
@@ -80,11 +89,11 @@ function learnCapture(batch: Batch, item: StoredCapture, outcomes: ReadonlyMap<s
   const offered = new Set(item.request.tools)
   const counted = toolsIn(item)
   // A tool that nobody offers is the model's invention, or an attacker's: it teaches nothing and is nowhere listed.
-  const isReal = (tool: string) =>
-    counted.has(tool) && (offered.size === 0 || offered.has(tool) || batch.known.has(tool))
+  const isReal = (tool: string) => offered.size === 0 || offered.has(tool) || batch.known.get(tool) != null
+  const isLearned = (tool: string) => counted.has(tool) && batch.known.has(tool) && isReal(tool)
   const verdicts = new Map(validation?.calls.map(({ index, decision }) => [index, decision] as const).reverse())
   item.response.tool_calls.forEach((call, index) => {
-    if (!isReal(call.name)) return
+    if (!isLearned(call.name)) return
     const verdict = verdicts.get(index)
     const change = changeOf(batch, call.name)
     if (verdict !== undefined) change.judged++
@@ -107,6 +116,6 @@ function learnCapture(batch: Batch, item: StoredCapture, outcomes: ReadonlyMap<s
     addCall(change.summary, { ...observed, failed: outcome !== 'succeeded' }, batch.salt)
   })
   for (const column of flows?.columns ?? []) {
-    if (isReal(column.tool)) addColumns(changeOf(batch, column.tool).summary, session, [column])
+    if (isLearned(column.tool)) addColumns(changeOf(batch, column.tool).summary, session, [column])
   }
 }

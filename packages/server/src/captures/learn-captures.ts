@@ -3,10 +3,12 @@ import { makeId } from '../base/crypto/secrets.js'
 import { JOBS_SHARE, MAX_ATTEMPTS, whileRenewing } from '../base/work/piece-of-work.js'
 import { TaskFailed } from '../base/work/worker-thread.js'
 import type { Services } from '../context/context.js'
+import type { CaptureToLearn } from '../context/tasks.js'
 import {
   countLearnedTools,
   type LearnedToolChange,
   loadSummaries,
+  SUMMARIES_SIZE,
   saveLearnedTools,
 } from '../store/captures/learned-tools.js'
 import {
@@ -34,7 +36,10 @@ export const BATCH_LIMITS = { captures: 500, size: 1024 * 1024 } as const
 export const MAX_TOOLS = 2 * LIMITS.toolsPerPreflight
 
 /** Characters of one tool's summary. An agent with many tools has less for each, so that a draft can read them all. */
-const SUMMARY_SIZE = { most: 512 * 1024, ofAgent: 32 * 1024 * 1024 } as const
+const SUMMARY_SIZE = { most: 512 * 1024, ofAgent: SUMMARIES_SIZE } as const
+
+/** Characters of summaries that are read, sent to the thread and written at once: each takes some ten milliseconds. */
+export const GROUP_SIZE = 2 * 1024 * 1024
 
 export type Learner = Pick<Services, 'database' | 'thread' | 'log' | 'random'>
 
@@ -92,11 +97,12 @@ async function attempt(learner: Learner, claim: LearningClaim, batches: readonly
 
 /** Returns how many captures were learned. Null when the claim was over before they were: then nothing was written. */
 async function learnBatches(
-  { database, thread }: Learner,
+  learner: Learner,
   claim: LearningClaim,
   batches: readonly WaitingBatch[],
 ): Promise<number | null> {
-  const { tenantId, salt } = claim
+  const { database, thread } = learner
+  const { tenantId } = claim
   const ids = batches.flatMap(({ captureIds }) => captureIds)
   const read = await database.single(JOBS_SHARE, (sql) =>
     loadCapturesInOrder(sql, { tenantId, ids, size: BATCH_LIMITS.size }),
@@ -108,38 +114,60 @@ async function learnBatches(
   // Those that were removed meanwhile are taken along with what stood before them.
   const next = present[captures]
   const taken = next === undefined ? read.length : read.indexOf(next)
-  const [outcomes, summaries, known] = await database.single(JOBS_SHARE, async (sql) => [
+  const [outcomes, known] = await database.single(JOBS_SHARE, async (sql) => [
     await loadOutcomes(sql, tenantId, chosen),
-    await loadSummaries(sql, { ...claim, tools }),
-    await countLearnedTools(sql, claim),
+    await countLearnedTools(sql, claim, tools),
   ])
-  const changes = await thread.run(tenantId, 'learnBatch', {
+  const groups = await learnGroups(learner, claim, {
     captures: chosen.map(({ captureId, item }) => ({ item, outcomes: outcomes.get(captureId) ?? null })),
-    salt,
-    summaries: summaries.map(({ summary }) => summary),
-    summarySize: Math.min(SUMMARY_SIZE.most, Math.floor(SUMMARY_SIZE.ofAgent / Math.max(1, known))),
+    tools,
+    known,
   })
-  const old = new Set(summaries.map(({ toolName }) => toolName))
-  const saved = withinRoom(changes, old, MAX_TOOLS - known)
   return database.transaction(JOBS_SHARE, async (tx) => {
     if (!(await holdClaim(tx, claim))) return null
-    if (saved.length > 0) await saveLearnedTools(tx, claim, saved)
+    for (const changes of groups) await saveLearnedTools(tx, claim, changes)
     await markLearned(tx, claim, takenOf(batches, taken))
     return taken
   })
 }
 
-type PresentCapture = UnlearnedCapture & { readonly item: string }
-
-/** New tools as long as there is room for them. */
-function withinRoom(
-  changes: readonly LearnedToolChange[],
-  old: ReadonlySet<string>,
-  room: number,
-): LearnedToolChange[] {
-  let left = room
-  return changes.filter(({ toolName }) => old.has(toolName) || left-- > 0)
+interface ToLearn {
+  readonly captures: readonly CaptureToLearn[]
+  /** The tools that they tell of. */
+  readonly tools: readonly string[]
+  readonly known: { readonly inAll: number; readonly ofThese: number }
 }
+
+/**
+ * What changes, some tools at a time. Nobody else writes what is read here while the claim holds. All of it is kept until
+ * it can be written in one transaction, which comes to `SUMMARY_SIZE.ofAgent` at most: no tool has more than its share.
+ */
+async function learnGroups(
+  { database, thread }: Learner,
+  claim: LearningClaim,
+  { captures, tools, known }: ToLearn,
+): Promise<LearnedToolChange[][]> {
+  const { tenantId, agent, salt } = claim
+  const toolsAfterwards = known.inAll + tools.length - known.ofThese
+  const summarySize = Math.min(SUMMARY_SIZE.most, Math.floor(SUMMARY_SIZE.ofAgent / Math.max(1, toolsAfterwards)))
+  const groups: LearnedToolChange[][] = []
+  let room = MAX_TOOLS - known.inAll
+  for (let done = 0; done < tools.length; ) {
+    const group = await database.single(JOBS_SHARE, (sql) =>
+      loadSummaries(sql, { tenantId, agent, tools: tools.slice(done), size: GROUP_SIZE }),
+    )
+    const input = { captures, salt, tools: group, summarySize, atOnce: GROUP_SIZE }
+    const learned = await thread.run(tenantId, 'learnBatch', input)
+    const added = new Set(group.flatMap(({ toolName, summary }) => (summary === null ? [toolName] : [])))
+    // New tools as long as there is room for them.
+    const changes = learned.changes.filter(({ toolName }) => !added.has(toolName) || room-- > 0)
+    if (changes.length > 0) groups.push(changes)
+    done += learned.tools
+  }
+  return groups
+}
+
+type PresentCapture = UnlearnedCapture & { readonly item: string }
 
 /** How many captures of each batch are among the first `taken` of all. */
 function takenOf(batches: readonly WaitingBatch[], taken: number): (WaitingBatch & { taken: number })[] {

@@ -29,7 +29,8 @@ export type Tasks = {
   learnedTools: { input: readonly string[]; output: { captures: number; tools: string[] } }
   /** Contracts of an agent's tools. */
   draftTools: { input: ToolsToDraft; output: DraftedTools }
-  learnBatch: { input: BatchToLearn; output: LearnedToolChange[] }
+  /** What changes of the first tools, as many as come to `atOnce` characters, and how many tools these are. */
+  learnBatch: { input: BatchToLearn; output: LearnedBatch }
   forgetBatch: { input: BatchToForget; output: LearnedToolChange[] }
   /** Judges some captured conversations, and adds them to what was found so far. */
   judgePage: { input: PageToJudge; output: JudgedPage }
@@ -163,6 +164,7 @@ export interface JudgedPage {
 export interface ToolsToDraft {
   /** As they are stored, by the names of their tools. */
   readonly summaries: readonly string[]
+  /** Tools that were called and whose summaries are not here are not among them. */
   readonly offered: readonly StoredOffer[]
   readonly salt: string
   /** The newest captures of the agent, as JSON: by them the draft measures itself. Null: it need not. */
@@ -192,10 +194,23 @@ export interface DraftedTools {
 export interface BatchToLearn {
   readonly captures: readonly CaptureToLearn[]
   readonly salt: string
-  /** The summaries of the tools as they are stored. */
-  readonly summaries: readonly string[]
+  /** What is learned of: some of the tools that the captures tell of. */
+  readonly tools: readonly ToolToLearn[]
   /** The longest that a summary may be, in characters. */
   readonly summarySize: number
+  /** After so many characters of summaries no other is written out. */
+  readonly atOnce: number
+}
+
+export interface ToolToLearn {
+  readonly toolName: string
+  /** As it is stored. Null for a new tool. */
+  readonly summary: string | null
+}
+
+export interface LearnedBatch {
+  readonly tools: number
+  readonly changes: LearnedToolChange[]
 }
 
 export interface BatchToForget {

@@ -28,16 +28,33 @@ export function draftTools({ summaries: texts, offered, salt, captures, alpha }:
   const sessions = summaries.map(({ sessions: seen }) => seen.length)
   if (captures === null) {
     const drafts = draftContracts(summaries, { ...options, otherwise: 'ask' })
-    return { drafts: drafts.map(written), sessions, session: null }
+    return { drafts: allWritten(drafts), sessions, session: null }
   }
   const observed: ObservedSession[] = observedSessions(captures)
   const learned = learnPlan(summaries, observed, { ...options, alpha: alpha ?? LEARNED_ALPHA })
   return {
-    drafts: learned.drafts.map(written),
+    drafts: allWritten(learned.drafts),
     sessions,
     session: writeSession(learned.session, describeRates(learned)),
   }
 }
+
+/** Characters of what is sent back: twice what the list of contracts shows, and more than plans can hold. */
+const MOST_CHARACTERS = 8 * 1024 * 1024
+
+/** What is too much together is put down by name and effect alone, and says so. */
+function allWritten(drafts: readonly Draft[]): DraftedTool[] {
+  let left = MOST_CHARACTERS
+  return drafts.map((draft) => {
+    const whole = left > 0 ? written(draft) : null
+    const own = whole !== null && sizeOf(whole) <= left ? whole : written(bare(draft))
+    left -= sizeOf(own)
+    return own
+  })
+}
+
+const sizeOf = ({ text, bareText, words, notes }: DraftedTool): number =>
+  [text, bareText, ...words, ...notes].reduce((sum, part) => sum + part.length, 0)
 
 const written = (draft: Draft): DraftedTool => ({
   tool: draft.contract.tool,

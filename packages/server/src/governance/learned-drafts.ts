@@ -1,7 +1,9 @@
 import { ApiError } from '../base/api-error.js'
+import { createFairGate } from '../base/work/fair-gate.js'
 import { TaskFailed } from '../base/work/worker-thread.js'
 import type { Context } from '../context/context.js'
 import type { DraftedTool, DraftedTools, ToolsToDraft } from '../context/tasks.js'
+import { workOwner } from '../context/work.js'
 import { loadNewestCaptures } from '../store/captures/captures.js'
 import {
   type CustomerContract,
@@ -17,6 +19,8 @@ export interface AgentLearning {
   readonly agent: string
   readonly drafts: readonly DraftedTool[]
   readonly tools: ReadonlyMap<string, KnownTool>
+  /** More was learned than is read at once: there are tools without a draft. */
+  readonly hasUnread: boolean
   /** By tool; a person's contract stands in place of the learned one. */
   readonly written: ReadonlyMap<string, CustomerContract>
   /** The session.yaml of a draft that measured itself by the agent's captures. */
@@ -31,12 +35,34 @@ export interface KnownTool extends Pick<LearnedTool, 'judged' | 'passed' | 'upda
 /** Captures by which a draft measures itself: the newest, so many or so many characters of them. */
 const MEASURED_BY = { captures: 2_000, size: 4 * 1024 * 1024 } as const
 
-/** Null for an agent that was never observed. `measure`: by the agent's captures, asking in at most a share `alpha`. */
-export async function learnedDrafts(
+/** One at a time in all: each holds up to 32 MB of summaries, and what is drafted of them until it was used. */
+const gate = createFairGate({
+  what: 'lists and drafts of learned contracts of this tenant',
+  atOnce: 1,
+  perOwner: 4,
+  inAll: 64,
+})
+
+interface Wanted {
+  readonly agent: string
+  /** By the agent's captures, asking in at most a share `alpha`. Null: the draft does not measure itself. */
+  readonly measure: { readonly alpha: number | null } | null
+}
+
+/**
+ * Does `use` with what is known of an agent's tools; null for an agent that was never observed. Tenants take turns. Throws
+ * 429 or 503 before anything is read. `use` must not come here again: it has the one place.
+ */
+export function withLearnedDrafts<Result>(
   ctx: Context,
-  agent: string,
-  measure: { readonly alpha: number | null } | null = null,
-): Promise<AgentLearning | null> {
+  wanted: Wanted,
+  use: (learning: AgentLearning | null) => Promise<Result>,
+): Promise<Result> {
+  const { tenantId, isOwed } = workOwner(ctx)
+  return gate.run(tenantId, async () => use(await learnedDrafts(ctx, wanted)), isOwed)
+}
+
+async function learnedDrafts(ctx: Context, { agent, measure }: Wanted): Promise<AgentLearning | null> {
   const { sql } = ctx.app.database
   const { tenantId } = ctx.tenant
   const [known] = await listLearnedAgents(sql, tenantId, agent)
@@ -46,18 +72,25 @@ export async function learnedDrafts(
     loadOfferedTools(sql, tenantId, agent),
     loadCustomerContracts(sql, tenantId, agent),
   ])
+  const read = tools.flatMap(({ toolName, summary }) => (summary === null ? [] : [{ toolName, summary }]))
+  const unread = new Set(tools.flatMap(({ toolName, summary }) => (summary === null ? [toolName] : [])))
   const captures = measure === null ? null : await loadNewestCaptures(sql, { tenantId, agent }, MEASURED_BY)
   const { drafts, sessions, session } = await drafted(ctx, {
-    summaries: tools.map(({ summary }) => summary),
-    offered,
+    summaries: read.map(({ summary }) => summary),
+    // They were called: a draft of their schemas alone would say that they were not.
+    offered: offered.filter(({ toolName }) => !unread.has(toolName)),
     salt: known.salt,
     captures,
     alpha: measure?.alpha ?? null,
   })
+  const seen = new Map(read.map(({ toolName }, at) => [toolName, sessions[at] ?? 0]))
   return {
     agent,
     drafts,
-    tools: new Map(tools.map((tool, at) => [tool.toolName, { ...tool, sessions: sessions[at] ?? 0 }])),
+    tools: new Map(
+      tools.map(({ summary: _, ...tool }) => [tool.toolName, { ...tool, sessions: seen.get(tool.toolName) ?? 0 }]),
+    ),
+    hasUnread: unread.size > 0,
     written: new Map(written.map((contract) => [contract.toolName, contract])),
     session,
   }

@@ -3,7 +3,7 @@ import type { UserContext } from '../context/context.js'
 import { inPlanThread } from '../context/work.js'
 import { listLearnedAgents } from '../store/captures/learned-tools.js'
 import { findApprovedPlans } from '../store/governance/plans.js'
-import { type AgentLearning, learnedDrafts } from './learned-drafts.js'
+import { type AgentLearning, withLearnedDrafts } from './learned-drafts.js'
 import { learnedFiles } from './pack-of.js'
 
 /** Contracts as learned or written, with how far each can be trusted and what drifted since its approval. */
@@ -14,15 +14,19 @@ export async function listContracts(
   const agents = await listLearnedAgents(ctx.app.database.sql, ctx.tenant.tenantId, query.agent ?? null)
   const contracts: ContractRow[] = []
   let size = 0
+  let more = false
   for (const { agent } of agents) {
-    const learning = await learnedDrafts(ctx, agent)
-    for (const row of learning === null ? [] : await rowsOf(ctx, learning)) {
+    const rows = await withLearnedDrafts(ctx, { agent, measure: null }, async (learning) => {
+      more ||= learning?.hasUnread === true
+      return learning === null ? [] : rowsOf(ctx, learning)
+    })
+    for (const row of rows) {
       size += sizeOf(row)
       if (size > MOST_CHARACTERS) return { contracts, more: true }
       contracts.push(row)
     }
   }
-  return { contracts, more: false }
+  return { contracts, more }
 }
 
 /** A tenant may have hundreds of agents, and the schema of one tool a megabyte. */

@@ -1,8 +1,9 @@
-import type { PlanDetail, PlanRates, PlanRow } from '@countersign/protocol'
+import { confidenceOf, type PlanDetail, type PlanRates, type PlanRow } from '@countersign/protocol'
 import { sha256 } from '../base/crypto/secrets.js'
 import type { Context } from '../context/context.js'
 import type { CompiledPack } from '../context/tasks.js'
 import { inPlanThread } from '../context/work.js'
+import { listKnownTools } from '../store/captures/learned-tools.js'
 import {
   filesText,
   findPlanBefore,
@@ -12,7 +13,6 @@ import {
   type Scope,
 } from '../store/governance/governance-plans.js'
 import { findPlanText } from '../store/governance/plans.js'
-import { learnedDrafts } from './learned-drafts.js'
 
 export type Comparison = Pick<PlanDetail, 'changes' | 'blockers' | 'advisories'> & { running: GovernancePlan | null }
 
@@ -31,8 +31,8 @@ export async function comparePlan(
   const { approved } = await findPlansOf(sql, scope)
   const other = approvedAt === null ? approved : await findPlanBefore(sql, { ...scope, decidedAt: approvedAt })
   const running = other === null ? null : await findPlanText(sql, scope.tenantId, other.compiledHash)
-  const learning = await learnedDrafts(ctx, agent)
-  const learned = (learning?.drafts ?? []).map(({ tool, samples, confidence }) => ({ tool, samples, confidence }))
+  const known = await listKnownTools(sql, scope.tenantId, agent)
+  const learned = known.map(({ toolName, samples }) => ({ tool: toolName, samples, confidence: confidenceOf(samples) }))
   const { compiled, advisories } = pack
   const comparison = await inPlanThread(ctx, 'comparePlans', { pack: { compiled, advisories }, running, learned })
   return { running: approved, ...comparison }

@@ -2,38 +2,70 @@ import type { Queryable, Tx } from '../../postgres/sql.js'
 
 export interface LearnedTool {
   toolName: string
-  /** JSON. */
-  summary: string
+  /** JSON. Null where those of tools that are called more are too long already. */
+  summary: string | null
   judged: number
   passed: number
   updatedAt: Date
 }
 
-/** What was learned of an agent's tools. */
+/** Characters of an agent's summaries that are read at once, and that learning means to keep: 32 MB beyond Latin-1. */
+export const SUMMARIES_SIZE = 16 * 1024 * 1024
+
+/** What was learned of an agent's tools: the summaries of those that are called most, and that there are others. */
 export function loadLearnedTools(sql: Queryable, where: { tenantId: string; agent: string }): Promise<LearnedTool[]> {
   return sql<LearnedTool[]>`
-    select tool_name, summary::text, judged::int, passed::int, updated_at from learned_tools
-    where tenant_id = ${where.tenantId} and agent = ${where.agent}
+    select tool_name, case when size <= ${SUMMARIES_SIZE} then summary::text end as summary,
+      judged::int, passed::int, updated_at
+    from (
+      select *, sum(length(summary::text)) over (order by samples desc, tool_name) as size from learned_tools
+      where tenant_id = ${where.tenantId} and agent = ${where.agent}
+    ) measured
     order by tool_name`
 }
 
-/** What was learned of some tools, as it is stored. */
-export function loadSummaries(
+/** How often each tool was called that an agent called or was offered. */
+export function listKnownTools(
   sql: Queryable,
-  where: { tenantId: string; agent: string; tools: readonly string[] },
-): Promise<{ toolName: string; summary: string }[]> {
-  return sql<{ toolName: string; summary: string }[]>`
-    select tool_name, summary::text from learned_tools
-    where tenant_id = ${where.tenantId} and agent = ${where.agent} and tool_name = any (${[...where.tools]})`
+  tenantId: string,
+  agent: string,
+): Promise<{ toolName: string; samples: number }[]> {
+  return sql<{ toolName: string; samples: number }[]>`
+    select tool_name, max(samples)::int as samples from (
+      select tool_name, samples from learned_tools where tenant_id = ${tenantId} and agent = ${agent}
+      union all (
+        select tool_name, 0 from offered_tools where tenant_id = ${tenantId} and agent = ${agent}
+        order by seen_at desc, tool_name limit ${MAX_OFFERED})
+    ) known
+    group by tool_name order by tool_name collate "C"`
 }
 
+/** Of tools the first, and as many more as what was learned of them comes to `size` characters; null of new ones. */
+export function loadSummaries(
+  sql: Queryable,
+  where: { tenantId: string; agent: string; tools: readonly string[]; size: number },
+): Promise<{ toolName: string; summary: string | null }[]> {
+  return sql<{ toolName: string; summary: string | null }[]>`
+    select tool_name, summary::text from (
+      select t.tool_name, l.summary, t.at, sum(coalesce(length(l.summary::text), 0)) over (order by t.at) as size
+      from unnest(${[...where.tools]}::text[]) with ordinality t (tool_name, at)
+      left join learned_tools l
+        on l.tenant_id = ${where.tenantId} and l.agent = ${where.agent} and l.tool_name = t.tool_name
+    ) measured
+    where size <= ${where.size} or at = 1
+    order by at`
+}
+
+/** Tools of an agent of which something was learned, and how many of `tools` are among them. */
 export async function countLearnedTools(
   sql: Queryable,
   { tenantId, agent }: { tenantId: string; agent: string },
-): Promise<number> {
-  const [row] = await sql<{ count: number }[]>`
-    select count(*)::int as count from learned_tools where tenant_id = ${tenantId} and agent = ${agent}`
-  return row?.count ?? 0
+  tools: readonly string[],
+): Promise<{ inAll: number; ofThese: number }> {
+  const [row] = await sql<{ inAll: number; ofThese: number }[]>`
+    select count(*)::int as in_all, (count(*) filter (where tool_name = any (${[...tools]})))::int as of_these
+    from learned_tools where tenant_id = ${tenantId} and agent = ${agent}`
+  return row ?? { inAll: 0, ofThese: 0 }
 }
 
 /** What changes about a tool. The summary is JSON. */
