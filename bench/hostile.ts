@@ -4,9 +4,8 @@
 // `turn_ratio` the slowest turn divided by the slowest one of the quiet time, `turn_ratio_p50` the same for medians, and
 // `rss_mb` the most memory that the service had, with a heap of 512 MB. `piece_ms` is the longest that its main thread
 // worked without looking at its connections, in processor time. `turn_p99_ratio` compares the slowest hundredth with that
-// of the quiet time. A shape above a bar is done twice more, each time on a new service, and of the three that one
-// counts during which the host of this machine took the least of its cores away; the first shape sends nothing, so that
-// what the machine does by itself is seen. `stolen` is the largest part that it took during what was counted: above a few
+// of the quiet time. A shape above a bar is done twice more, each time on a new service, and the middle of the three
+// counts; the first shape sends nothing, so that what the machine does by itself is seen. `stolen` is the largest part that it took during what was counted: above a few
 // hundredths the other figures say little. A service that died or froze is started anew on an empty database, and counted in `fell`. What is worse than its bar is named in `missed`, and
 // the exit code is 1.
 import { type ChildProcess, fork } from 'node:child_process'

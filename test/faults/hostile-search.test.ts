@@ -45,7 +45,7 @@ async function findNothing(trials: number, options: Pick<SearchOptions, 'meter' 
 test(
   'no rule, path or schema takes long on any kind of value',
   async () => {
-    const all = everyKind(seededRandom(testSeed()), 3)
+    const all = everyKind(seededRandom(testSeed()))
     const apart = rounds(Math.ceil(all.length / 10), 1)
     const trials: Trial[] = []
     for (const question of all.filter((_, at) => at % apart === 0)) trials.push(await meter.measure(question))

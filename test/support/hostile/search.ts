@@ -90,18 +90,16 @@ export async function searchCostly(options: SearchOptions): Promise<Trial[]> {
 const STEPS_WITHOUT_GAIN = 12
 
 /** Each rule, place, path, schema and policy on each kind of value that is as large as may be; the rest by chance. */
-export function everyKind(random: () => number, times: number): Question[] {
+export function everyKind(random: () => number): Question[] {
   return FAMILIES.flatMap((family) => {
     const kinds = Object.entries(family.genes).filter(([name, range]) => name !== 'value' && isKind(range))
     const values = family.genes.value ?? ONE
     return kinds.flatMap(([name, range]) =>
       allOf(range).flatMap((kind) =>
-        allOf(values).flatMap((value) =>
-          Array.from({ length: times }, () => {
-            const genes = { ...randomGenes(family, random), value, [name]: kind, size: MOST }
-            return { family: family.name, genes }
-          }),
-        ),
+        allOf(values).map((value) => ({
+          family: family.name,
+          genes: { ...randomGenes(family, random), value, [name]: kind, size: MOST },
+        })),
       ),
     )
   })

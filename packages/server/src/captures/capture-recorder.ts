@@ -1,5 +1,6 @@
 import type { CaptureItem } from '@countersign/protocol'
 import type { Random } from '../base/crypto/secrets.js'
+import { groupBy } from '../base/group-by.js'
 import type { Log } from '../base/log.js'
 import type { Budget } from '../base/memory/budget.js'
 import type { CaptureRecorder } from '../context/context.js'
@@ -38,7 +39,7 @@ export function createCaptureRecorder(
     waiting = []
     if (dropped > 0) log.warn({ dropped }, 'captures of governed sessions were dropped: too many at once')
     dropped = 0
-    for (const [tenantId, noted] of byTenant(batch)) {
+    for (const [tenantId, noted] of groupBy(batch, (each) => each.tenantId)) {
       const captures = noted.map(({ capture }) => capture)
       const salts = saltsOf([...new Set(captures.map(({ agent }) => agent))], random)
       try {
@@ -84,14 +85,4 @@ export function createCaptureRecorder(
       return flush()
     },
   }
-}
-
-function byTenant(batch: readonly Noted[]): Map<string, Noted[]> {
-  const tenants = new Map<string, Noted[]>()
-  for (const noted of batch) {
-    const own = tenants.get(noted.tenantId)
-    if (own === undefined) tenants.set(noted.tenantId, [noted])
-    else own.push(noted)
-  }
-  return tenants
 }

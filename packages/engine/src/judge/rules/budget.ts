@@ -1,4 +1,4 @@
-import { type ContractFailure, LIMITS } from '@countersign/protocol'
+import { type ContractFailure, type JsonValue, LIMITS } from '@countersign/protocol'
 import type { PreparedBound } from '../../contract/plan.js'
 import { compareDecimals, decimalText } from '../../json/decimal.js'
 import { lookUp } from '../../json/look-up.js'
@@ -109,9 +109,15 @@ export const aggregatePathMissing: Rule = ({ call, contract, amounts, draws }) =
   const paths = amounts.unusable.map(({ aggregate }) => aggregate.path?.expression ?? '$').join(', ')
   return block('aggregate_path_missing', contract, {
     detail: amounts.unusable.map(({ aggregate }) => aggregate.name).join(', '),
-    remedy: `Give ${paths} as a number of at least 0, not as text.`,
+    remedy: `Give ${paths} as ${usable(amounts.unusable)}.`,
     failures,
   })
+}
+
+/** What can be added, in view of what was found. */
+function usable(unusable: readonly { readonly found: JsonValue | undefined }[]): string {
+  const isTooLong = unusable.some(({ found }) => typeof found === 'number' && found > 0)
+  return isTooLong ? '0 or a number between 1e-45 and 1e45' : 'a number of at least 0, not as text'
 }
 
 function sharedAmountMissing(
@@ -133,7 +139,7 @@ function sharedAmountMissing(
   const paths = unusableAmounts.map(({ limit }) => limit.path?.expression ?? '$').join(', ')
   return block('aggregate_path_missing', contract, {
     detail: unusableAmounts.map(({ limit }) => limit.name).join(', '),
-    remedy: `Give ${paths} as a number of at least 0, not as text.`,
+    remedy: `Give ${paths} as ${usable(unusableAmounts)}.`,
     failures,
   })
 }

@@ -1,0 +1,70 @@
+import { randomUUID } from 'node:crypto'
+import { createSession } from './attacker.js'
+import { compiledOf, FIXED, many, type Shape } from './shape.js'
+
+/** Numbers with as many digits as a double has, no two alike. */
+const numbers = (count: number) => many(count, (at) => 1.2345678901234e-305 * (1 + at / 3))
+
+/** Values that take longer to read or write than their size shows. */
+export const VALUE_SHAPES: readonly Shape[] = [
+  {
+    name: 'values: items below a very long name',
+    build: () => {
+      const rules = { refs: [{ path: '$.v.*[*]', ref: 'b' }], binds: [{ name: 'b', path: '$.x' }] }
+      const compiled = compiledOf({ contracts: [{ tool: 'act', ...FIXED, ...rules }] })
+      const args = JSON.stringify({ v: { ['"é'.repeat(16_000)]: many(20_000, () => 1) } })
+      return async (attacker) => {
+        const session = await createSession(attacker, compiled)
+        if (session === null) return
+        const { session_id, fence } = session
+        for (let round = 0; round < 5; round++) {
+          const prepared_request_id = randomUUID()
+          const asked = { prepared_request_id, fence, state_version: 0, tools: [{ name: 'act' }] }
+          await attacker.post('preflight', asked, { session_id })
+          const response = { tool_calls: [{ id: 'c', name: 'act', arguments: args }] }
+          await attacker.post('propose', { prepared_request_id, fence, response }, { session_id })
+        }
+      }
+    },
+  },
+  {
+    name: 'values: megabytes of numbers in what the provider ran',
+    build: () => {
+      const compiled = compiledOf({ contracts: [{ tool: 'act', ...FIXED }] })
+      const text = JSON.stringify({ a: numbers(5_000) })
+      const provider_run = many(30, (at) => ({
+        type: 'web_search_call',
+        name: 'search',
+        id: `r${at}`,
+        arguments: text,
+      }))
+      return async (attacker) => {
+        const session = await createSession(attacker, compiled, { capture_level: 'full' })
+        if (session === null) return
+        const { session_id, fence } = session
+        for (let round = 0; round < 5; round++) {
+          const prepared_request_id = randomUUID()
+          const asked = { prepared_request_id, fence, state_version: 0, tools: [{ name: 'act' }] }
+          await attacker.post('preflight', asked, { session_id })
+          const response = { tool_calls: [], content: 'x', provider_run }
+          await attacker.post('propose', { prepared_request_id, fence, response }, { session_id })
+        }
+      }
+    },
+  },
+  {
+    name: 'stranger: bodies that come byte by byte',
+    build: () => {
+      const head =
+        'POST /api/auth/login HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n'
+      const bytes = '1\r\n \r\n'.repeat(200_000)
+      return async (attacker) => {
+        for (let round = 0; round < 10; round++) {
+          const sockets = await Promise.all(many(8, () => attacker.socket()))
+          for (const socket of sockets) socket?.on('error', () => {}).write(head + bytes)
+          await new Promise((done) => setTimeout(done, 500))
+        }
+      }
+    },
+  },
+]
