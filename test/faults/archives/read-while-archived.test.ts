@@ -26,7 +26,8 @@ function slowed(sql: Sql): Sql {
     const run = Reflect.get(query as object, 'then') as (...given: unknown[]) => unknown
     return Object.assign(query as object, {
       // biome-ignore lint/suspicious/noThenProperty: what is waited for waits for the moment first
-      then: (...given: unknown[]) => onStatement().then(() => Reflect.apply(run, query, given)),
+      then: (...given: unknown[]) =>
+        onStatement().then(() => Reflect.apply(run, query, given), given[1] as (error: unknown) => unknown),
     })
   }
   return new Proxy(sql, {
@@ -83,16 +84,20 @@ proves('archive.read-meanwhile', async () => {
     let left = 1
     for (let moment = 1; left > 0 && moment < 40; moment += 1) {
       left = 0
-      let rows: ArchivedRow[] | null = null
+      // Of a job of the service perhaps: then it may go on when the answer is there.
+      let removal: Promise<ArchivedRow[]> | null = null
       let statement = 0
       onStatement = async () => {
         statement += 1
-        if (statement === moment) rows = await removeRows()
-        else if (statement > moment) left += 1
+        if (statement === moment) {
+          removal = removeRows()
+          await removal
+        } else if (statement > moment) left += 1
       }
       const answer = await read()
       onStatement = async () => {}
-      if (rows === null) break
+      if (removal === null) break
+      const rows = await (removal as Promise<ArchivedRow[]>)
       const told = JSON.stringify(answer.body) === JSON.stringify(whole.body) ? 'whole' : JSON.stringify(answer)
       found.push(`${name} at ${moment}: ${/archived on/.test(told) && answer.status === 404 ? 'archived' : told}`)
       await putBack(rows)
