@@ -203,3 +203,28 @@ test('a request waits until the reply before it was sent, and is not begun for a
   await sleep(200)
   expect(await asks()).toBe(3)
 })
+
+proves('limit.connections.pieces', async () => {
+  const server = await serve({})
+  const LOGIN = 'POST /api/auth/login HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\n'
+  const chunked = (text: string) => [...text].map((byte) => `1\r\n${byte}\r\n`).join('')
+  const ask = (body: string) => `${LOGIN}transfer-encoding: chunked\r\n\r\n${chunked(body)}0\r\n\r\n`
+  const person = JSON.stringify({ email: 'someone@example.com', password: 'wrong-password-123' })
+  const padded = (length: number) => person.padEnd(length, ' ')
+  for (let round = 0; round < 5; round++) {
+    const many = open(server)
+    many.socket.write(ask(padded(20_000)))
+    await many.ended
+    expect(many.text()).toContain('400 Bad Request')
+    expect(many.text()).toContain('very many small pieces')
+    // The parser of the last connection is used again, and on one connection for several requests.
+    const few = open(server)
+    few.socket.write(ask(padded(1_000)))
+    await expect.poll(() => few.text().match(/HTTP\/1\.1 200/g)?.length).toBe(1)
+    few.socket.write(`${LOGIN}content-length: ${person.length}\r\n\r\n${person}`)
+    await expect.poll(() => few.text().match(/HTTP\/1\.1 200/g)?.length).toBe(2)
+    few.socket.write(ask(padded(1_000)))
+    await expect.poll(() => few.text().match(/HTTP\/1\.1 200/g)?.length).toBe(3)
+    few.socket.destroy()
+  }
+})

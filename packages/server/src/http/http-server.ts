@@ -6,6 +6,7 @@ import type { Log } from '../base/log.js'
 import type { Metrics } from '../base/metrics.js'
 import { trustedNetworks } from './client-address.js'
 import { errorReply } from './error-reply.js'
+import { countPieces, stopParsing } from './parser-hooks.js'
 
 export interface HttpServerParts {
   readonly config: Pick<Config, 'maxConnections' | 'maxConnectionsPerAddress' | 'trustedProxies'>
@@ -46,6 +47,7 @@ const MAX_PIPELINED = 8
 function oneAtATime(app: RequestListener, metrics: Metrics): RequestListener {
   const waiting = new WeakMap<Socket, number>()
   return (incoming, outgoing) => {
+    countPieces(incoming)
     // A reply has no socket while the one before it has it.
     if (outgoing.socket !== null) {
       app(incoming, outgoing)
@@ -65,15 +67,6 @@ function oneAtATime(app: RequestListener, metrics: Metrics): RequestListener {
       app(incoming, outgoing)
     })
   }
-}
-
-/**
- * Node goes on with all that it has read, also after the connection was closed, and a piece of 64 kB holds 2,500 requests.
- * Two is what a request for another protocol is answered with: the parser leaves the rest to others. Its hook is not
- * documented; where it is missing, those requests are read and dropped.
- */
-function stopParsing(socket: Socket & { parser?: { onIncoming?: unknown } | null }): void {
-  if (socket.parser) socket.parser.onIncoming = () => 2
 }
 
 type Refusal = 'too_many' | 'too_many_of_address'

@@ -3,6 +3,7 @@ import { LIMITS } from '@countersign/protocol'
 import { ApiError } from '../base/api-error.js'
 import type { HttpRequest } from '../context/http-request.js'
 import { type HeldBodies, SMALL_BODY_BYTES } from './held-bodies.js'
+import { isCut } from './parser-hooks.js'
 
 /** A body longer than announced, too long, or too slow ends the connection: what is left of it is not read. */
 const CLOSE = { connection: 'close' }
@@ -26,6 +27,7 @@ export async function readBody(request: HttpRequest, options: ReadOptions): Prom
   if (!incoming.complete) await nextRound()
   if (!incoming.complete && expected > SMALL_BODY_BYTES) await bodies.beforeReading(incoming, owner, expected)
   const bytes = incoming.complete ? arrived(incoming) : await arriving(incoming, options)
+  if (isCut(incoming)) throw tooManyPieces()
   if (bytes.length > maxBytes) throw tooLarge()
   request.bodyBytes = bytes.length
   return bytes
@@ -52,14 +54,10 @@ export function announcedBytes(request: HttpRequest): number | null {
 
 const tooLarge = () => new ApiError('BODY_TOO_LARGE', {}, CLOSE)
 
-/** Each takes some microseconds, whoever sends it and however small it is. */
 const tooManyPieces = () =>
   new ApiError('INVALID_REQUEST', { detail: 'the body comes in very many small pieces; send larger ones' }, CLOSE)
 
 const NOTHING = Buffer.alloc(0)
-const MOST_CHUNKS = 1_024
-const MOST_PIECES = 16_384
-const LEAST_PIECE_BYTES = 64
 
 const nextRound = () => new Promise<void>((done) => setImmediate(done))
 
@@ -70,9 +68,8 @@ function arriving(
   { maxBytes, maxSeconds = LIMITS.bodySeconds }: ReadOptions,
 ): Promise<Buffer> {
   return new Promise((done, fail) => {
-    let chunks: Buffer[] = []
+    const chunks: Buffer[] = []
     let size = 0
-    let pieces = 0
     const finishReading = () => {
       clearTimeout(timer)
       incoming.off('data', keep).off('end', end).off('error', broken).off('close', broken)
@@ -85,10 +82,8 @@ function arriving(
     const keep = (chunk: Buffer) => {
       size += chunk.length
       chunks.push(chunk)
-      // A body may come byte by byte: to put a million pieces together at its end would take 150 ms.
-      if (chunks.length >= MOST_CHUNKS) chunks = [Buffer.concat(chunks)]
       if (size > maxBytes) refuse(tooLarge())
-      else if (++pieces > MOST_PIECES + size / LEAST_PIECE_BYTES) refuse(tooManyPieces())
+      else if (isCut(incoming)) refuse(tooManyPieces())
     }
     const end = () => {
       finishReading()

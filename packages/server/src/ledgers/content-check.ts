@@ -1,6 +1,7 @@
-import { runToEnd, type Steps, saltedHashInSteps } from '@countersign/engine'
+import { type Steps, saltedHashInSteps } from '@countersign/engine'
 import type { Decision, JsonValue, LedgerBody, LedgerCall } from '@countersign/protocol'
-import type { FixedSession, PreparedRequest } from '../store/sessions/session-row.js'
+import type { NewContent } from '../store/sessions/content.js'
+import type { PreparedRequest } from '../store/sessions/session-row.js'
 import { readArguments } from '../store/sessions/stored-arguments.js'
 import type { StoredDecisions, StoredTurn } from '../store/sessions/stored-turns.js'
 
@@ -34,13 +35,11 @@ export function* checkContent(salt: string, event: LedgerBody<'proposal'>, turn:
 }
 
 /** What the ledger says of decisions that are stored with their explanations. Undefined where none are. */
-export function decisionsHash(
-  { captureLevel, hashSalt }: Pick<FixedSession, 'captureLevel' | 'hashSalt'>,
-  decisions: readonly Decision[],
-): string | undefined {
-  if (captureLevel === 'metadata' || decisions.every(({ reasons }) => reasons.length === 0)) return undefined
+export function* decisionsHash(salt: string, content: readonly NewContent[]): Steps<string | undefined> {
+  const stored = content.find(({ kind }) => kind === 'decisions')
+  if (stored === undefined) return undefined
   // As they are read back from the database.
-  return runToEnd(hashOrNull(hashSalt, JSON.parse(JSON.stringify(decisions)) as JsonValue)) ?? undefined
+  return (yield* hashOrNull(salt, JSON.parse(stored.text) as JsonValue)) ?? undefined
 }
 
 /** The changed parts for people; empty: everything fits. */

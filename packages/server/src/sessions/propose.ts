@@ -146,11 +146,13 @@ function* judge(
   const { decisions, outcome, cost } = verdict
   yield
   const content = yield* contentOfProposal(fixed.captureLevel, { proposalId, response, sent: body.response, decisions })
+  const hash = yield* decisionsHash(fixed.hashSalt, content)
+  const kept = yield* withoutContent(decisions, plan)
   const at = isoTime(now)
   const proposed = {
     type: 'proposal',
     at,
-    body: eventBody(verdict.event, request, decisionsHash(fixed, decisions)),
+    body: eventBody(verdict.event, request, hash),
   } as const satisfies SessionEvent
   const killed = { type: 'killed', at, body: { by: 'breaker' } } as const satisfies SessionEvent
   const { head, events } = advance(loaded, verdict.breaker ? [proposed, killed] : [proposed], {
@@ -168,7 +170,7 @@ function* judge(
         request,
         bodyHash,
         outcome,
-        decisions: withoutContent(decisions, plan),
+        decisions: kept,
         cost,
         model: body.model ?? null,
       },

@@ -1,6 +1,6 @@
 import { type Plan, type ReadResponse, type Steps, stringifyInSteps } from '@countersign/engine'
 import { BLOCK_REASONS, type CaptureLevel, type Decision, type JsonValue, type Receipt } from '@countersign/protocol'
-import { storedPath } from '../base/stored-path.js'
+import { learnWords, storedPath } from '../base/stored-path.js'
 import { type NewContent, newContent } from '../store/sessions/content.js'
 
 interface RecordedProposal {
@@ -50,25 +50,32 @@ export function* contentOfReceipts(level: CaptureLevel, receipts: readonly Recei
 }
 
 /** Decisions without values, names and sentences of the model's: the part that is no content. */
-export function withoutContent(decisions: readonly Decision[], plan: Plan): Decision[] {
-  const bare = (tool: string, failures: Decision['failures']) =>
-    failures.map(({ path, operator, contract_file }) => ({
-      path: storedPath(path, plan.contracts.get(tool)),
-      operator,
-      ...(contract_file === undefined ? {} : { contract_file }),
-    }))
-  return decisions.map((decision) =>
-    decision.reasons.length === 0
-      ? decision
-      : {
-          ...decision,
-          remedy: decision.reason === null ? null : BLOCK_REASONS[decision.reason].meaning,
-          failures: bare(decision.tool_name, decision.failures),
-          reasons: decision.reasons.map((block) => ({
-            ...block,
-            remedy: BLOCK_REASONS[block.reason].meaning,
-            failures: bare(decision.tool_name, block.failures),
-          })),
-        },
-  )
+export function* withoutContent(decisions: readonly Decision[], plan: Plan): Steps<Decision[]> {
+  const bare: Decision[] = []
+  for (const decision of decisions) {
+    if (decision.reasons.length === 0) {
+      bare.push(decision)
+      continue
+    }
+    const contract = plan.contracts.get(decision.tool_name)
+    yield* learnWords(contract)
+    const failuresOf = ({ failures }: Pick<Decision, 'failures'>) =>
+      failures.map(({ path, operator, contract_file }) => ({
+        path: storedPath(path, contract),
+        operator,
+        ...(contract_file === undefined ? {} : { contract_file }),
+      }))
+    bare.push({
+      ...decision,
+      remedy: decision.reason === null ? null : BLOCK_REASONS[decision.reason].meaning,
+      failures: failuresOf(decision),
+      reasons: decision.reasons.map((block) => ({
+        ...block,
+        remedy: BLOCK_REASONS[block.reason].meaning,
+        failures: failuresOf(block),
+      })),
+    })
+    yield
+  }
+  return bare
 }
