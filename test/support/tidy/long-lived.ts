@@ -18,6 +18,7 @@ export const BOUNDED_OTHERWISE: Readonly<Record<string, string>> = {
   'http/held-bodies.ts': 'goes with its request, and is counted in the memory bodies',
   'http/http-server.ts': 'one number for each connection',
   'context/json-body.ts': 'one for each shape of the protocol',
+  'http/parser-hooks.ts': 'goes with the connection or request that it belongs to',
   'http/serve-dashboard.ts': 'the files of the dashboard',
   'postgres/admission-limit.ts': 'requests that wait, which connections bound',
   'postgres/database.ts': 'one entry for each pool',
