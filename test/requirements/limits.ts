@@ -69,7 +69,8 @@ export const limits = {
   'limit.memory.bodies': 'Large request bodies wait for their turn, and a body has at most 500,000 values',
   'limit.connections.readers': 'A client that does not read its reply loses its connection; one that reads slowly gets all of it',
   'limit.connections.count': 'Connections are limited in all and per address, and one too many is told so',
-  'limit.connections.pieces': 'A body comes in at most 1,024 pieces and one more for every 64 bytes; what follows is skipped, and other requests are read whole',
+  'limit.connections.pieces':
+    'A body comes in at most 1,024 pieces and one more for every 64 bytes; what follows is skipped, and other requests are read whole',
   'limit.connections.pipelined': 'A connection has one request under way and eight that wait; one more ends it, and what follows in the same piece is not read',
   'limit.path.names': 'The names in a path are compared as they were sent: only parameters are decoded',
   'environment.disable': 'COUNTERSIGN_DISABLE set to true, 1, yes or on turns capture off',
