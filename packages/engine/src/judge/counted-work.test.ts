@@ -1,5 +1,6 @@
 import type { JsonObject, JsonValue } from '@countersign/protocol'
 import { expect, test, vi } from 'vitest'
+import { createdEvent } from '../../../../test/support/data/created-event.js'
 import { judge, planOf } from '../../../../test/support/hostile/judge-shape.js'
 import type { HostileShape } from '../../../../test/support/hostile/judging-shapes.js'
 import { RULES } from '../../../../test/support/hostile/rules-family.js'
@@ -9,7 +10,9 @@ import { BRANCH_KEYWORDS } from '../json/schema/branch-keywords.js'
 import { FORMATS } from '../json/schema/formats.js'
 import { PART_KEYWORDS, UNEVALUATED_KEYWORDS } from '../json/schema/part-keywords.js'
 import { VALUE_KEYWORDS } from '../json/schema/value-keywords.js'
+import { initialState } from '../state/session-start.js'
 import { judgingStepsTaken } from '../text/judging-budget.js'
+import { judgeInputInvariants } from './preflight.js'
 
 const items = (count: number, item: JsonValue) => ({ items: Array.from({ length: count }, () => item) })
 const long = 'x'.repeat(45_000)
@@ -102,6 +105,19 @@ test('a long operand is written out once, and few failures are shown where they 
   expect(decisions[0]?.failures).toHaveLength(5)
   expect(decisions[1]?.failures.length).toBeGreaterThan(2)
   expect(decisions[1]?.failures.length).toBeLessThan(6)
+})
+
+test('what failed in a request is short, whatever it was compared with', () => {
+  const [first, second] = [names, names.map((name) => `x${name}`)]
+  const contracts = [
+    { tool: 'act', assertions: { input_invariants: [{ path: '$.x[*]', one_of: first }] } },
+  ] as unknown as HostileShape['contracts']
+  const plan = planOf({ name: '', contracts, calls: [] })
+  const state = initialState(plan, createdEvent(plan.hash))
+  const failures = judgeInputInvariants({ plan, state, salt: 's' }, { '$.x[*]': second.slice(0, 40) }).get('act') ?? []
+  expect(failures.length).toBeGreaterThan(0)
+  expect(new Set(failures.map(({ expected }) => expected))).toEqual(new Set(['(a long list)']))
+  expect(JSON.stringify(failures).length).toBeLessThan(20_000)
 })
 
 test('the place of a problem that does not count is not written', () => {

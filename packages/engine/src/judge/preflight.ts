@@ -8,6 +8,7 @@ import type { SessionState } from '../state/state.js'
 import { MINUTE_MS } from '../state/state.js'
 import { JUDGING_STEPS, unlessTooCostly, withinJudgingBudget, withinShare } from '../text/judging-budget.js'
 import type { SharedCounts } from './rules/draws.js'
+import { firstFailures } from './rules/rule.js'
 import { sharedCostUsedUp } from './rules/shared-limits.js'
 
 /** What a preflight check depends on. */
@@ -151,7 +152,8 @@ function inputFailures(
         ]),
       ({ message }) => [{ path: '$', operator: 'steps', message }],
     )
-    if (found.length > 0) failures.set(contract.tool, found)
+    // They are stored with the request, and an operand may have a megabyte.
+    if (found.length > 0) failures.set(contract.tool, firstFailures(found))
   })
   return failures
 }
@@ -169,7 +171,8 @@ function refFailures(
     if (ref === null) return []
     const bound = lookUp(state.bindings, ref)
     const values = path.singular ? [finder.first(path)] : foundBy(finder, path).map(({ value }) => value)
-    const isSame = values.every((value) => value !== undefined && bound?.hash === saltedHash(salt, value))
+    const isSame =
+      bound !== undefined && values.every((value) => value !== undefined && bound.hash === saltedHash(salt, value))
     const message = `must be the value bound as "${ref}"`
     return isSame ? [] : [{ path: path.expression, operator: 'ref', expected: { ref }, message }]
   })

@@ -73,6 +73,8 @@ const sameVerdicts = ({ calls }: LedgerBody<'proposal'>, decisions: readonly Dec
   decisions.length === calls.length &&
   calls.every((call, at) => {
     const decision = decisions[at]
+    // Of two rules that block for the same reason, the ledger names it once.
+    const reasons = [...new Set(decision?.reasons.map(({ reason }) => reason))]
     return (
       decision?.index === call.index &&
       decision.call_id === call.call_id &&
@@ -80,8 +82,8 @@ const sameVerdicts = ({ calls }: LedgerBody<'proposal'>, decisions: readonly Dec
       decision.decision === call.decision &&
       decision.pending_call_id === call.pending_call_id &&
       decision.argument_hash === call.argument_hash &&
-      decision.reasons.length === call.reasons.length &&
-      call.reasons.every((reason, rank) => decision.reasons[rank]?.reason === reason)
+      reasons.length === call.reasons.length &&
+      call.reasons.every((reason, rank) => reasons[rank] === reason)
     )
   })
 

@@ -101,7 +101,7 @@ const SHOWN_VALUE_LENGTH = 1_024
 const SHOWN_REMEDY_LENGTH = 3_072
 
 /** The first of them as they leave the engine: so many, or so many characters. Dozens of calls may have long ones. */
-function firstFailures(failures: readonly ContractFailure[]): ContractFailure[] {
+export function firstFailures(failures: readonly ContractFailure[]): ContractFailure[] {
   const first: ContractFailure[] = []
   let size = 0
   for (const failure of failures.slice(0, LIMITS.failuresPerRule)) {

@@ -11,15 +11,18 @@ export interface RecentBlock {
   reason: BlockReason
 }
 
-/** The newest calls that were blocked or stopped, however many proposals a tenant has. */
+/**
+ * The newest calls that were blocked or stopped, however many proposals a tenant has. Step by step: what was decided on one
+ * of them may have a quarter of a megabyte, and must not be read again for each session.
+ */
 export async function listRecentBlocks(sql: Queryable, tenantId: string, limit: number): Promise<RecentBlock[]> {
   return sql<RecentBlock[]>`
-    with newest as (
+    with newest as materialized (
       select session_id, seq, at from blocked_proposals
       where tenant_id = ${tenantId} order by at desc, session_id desc, seq desc limit ${limit}
-    ), stopped as (
+    ), stopped as materialized (
       select * from stopped_calls where tenant_id = ${tenantId} order by at desc, session_id desc limit ${limit}
-    ), blocks as (
+    ), blocks as materialized (
       select n.at, n.session_id, n.seq, (d ->> 'index')::int as index, d ->> 'tool_name' as tool_name,
         d ->> 'reason' as reason
       from newest n
