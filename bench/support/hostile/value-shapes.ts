@@ -5,6 +5,21 @@ import { compiledOf, FIXED, many, type Shape } from './shape.js'
 /** Numbers with as many digits as a double has, no two alike. */
 const numbers = (count: number) => many(count, (at) => 1.2345678901234e-305 * (1 + at / 3))
 
+/** A session at the level that stores most, and the response proposed five times. */
+function proposing(compiled: ReturnType<typeof compiledOf>, response: object): ReturnType<Shape['build']> {
+  return async (attacker) => {
+    const session = await createSession(attacker, compiled, { capture_level: 'full' })
+    if (session === null) return
+    const { session_id, fence } = session
+    for (let round = 0; round < 5; round++) {
+      const prepared_request_id = randomUUID()
+      const asked = { prepared_request_id, fence, state_version: 0, tools: [{ name: 'act' }] }
+      await attacker.post('preflight', asked, { session_id })
+      await attacker.post('propose', { prepared_request_id, fence, response }, { session_id })
+    }
+  }
+}
+
 /** Values that take longer to read or write than their size shows. */
 export const VALUE_SHAPES: readonly Shape[] = [
   {
@@ -13,18 +28,7 @@ export const VALUE_SHAPES: readonly Shape[] = [
       const rules = { refs: [{ path: '$.v.*[*]', ref: 'b' }], binds: [{ name: 'b', path: '$.x' }] }
       const compiled = compiledOf({ contracts: [{ tool: 'act', ...FIXED, ...rules }] })
       const args = JSON.stringify({ v: { ['"é'.repeat(16_000)]: many(20_000, () => 1) } })
-      return async (attacker) => {
-        const session = await createSession(attacker, compiled)
-        if (session === null) return
-        const { session_id, fence } = session
-        for (let round = 0; round < 5; round++) {
-          const prepared_request_id = randomUUID()
-          const asked = { prepared_request_id, fence, state_version: 0, tools: [{ name: 'act' }] }
-          await attacker.post('preflight', asked, { session_id })
-          const response = { tool_calls: [{ id: 'c', name: 'act', arguments: args }] }
-          await attacker.post('propose', { prepared_request_id, fence, response }, { session_id })
-        }
-      }
+      return proposing(compiled, { tool_calls: [{ id: 'c', name: 'act', arguments: args }] })
     },
   },
   {
@@ -38,18 +42,7 @@ export const VALUE_SHAPES: readonly Shape[] = [
         id: `r${at}`,
         arguments: text,
       }))
-      return async (attacker) => {
-        const session = await createSession(attacker, compiled, { capture_level: 'full' })
-        if (session === null) return
-        const { session_id, fence } = session
-        for (let round = 0; round < 5; round++) {
-          const prepared_request_id = randomUUID()
-          const asked = { prepared_request_id, fence, state_version: 0, tools: [{ name: 'act' }] }
-          await attacker.post('preflight', asked, { session_id })
-          const response = { tool_calls: [], content: 'x', provider_run }
-          await attacker.post('propose', { prepared_request_id, fence, response }, { session_id })
-        }
-      }
+      return proposing(compiled, { tool_calls: [], content: 'x', provider_run })
     },
   },
   {

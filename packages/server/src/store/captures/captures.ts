@@ -1,4 +1,4 @@
-import { type Steps, stringifyInSteps } from '@countersign/engine'
+import { runToEnd, type Steps, stringifyInSteps } from '@countersign/engine'
 import type { CaptureItem, CaptureLevel, JsonValue } from '@countersign/protocol'
 import type { PageEnd } from '../../base/time-cursor.js'
 import type { Queryable, Tx } from '../../postgres/sql.js'
@@ -47,12 +47,10 @@ export interface CaptureTexts {
   readonly items: string
 }
 
-export const captureTexts = (captures: readonly NewCapture[]): CaptureTexts => ({
-  rows: JSON.stringify(captures.map(toRow)),
-  items: captures.map(({ item }) => JSON.stringify(item)).join('\n'),
-})
+/** In one piece, for the thread. */
+export const captureTexts = (captures: readonly NewCapture[]): CaptureTexts => runToEnd(captureTextsInSteps(captures))
 
-/** The same capture by capture, with other work in between: one may hold megabytes of messages. */
+/** Capture by capture, with other work in between: one may hold megabytes of messages. */
 export function* captureTextsInSteps(captures: readonly NewCapture[]): Steps<CaptureTexts> {
   const rows: string[] = []
   const items: string[] = []
