@@ -101,7 +101,7 @@ export {
   parseStrictJsonInSteps,
   type StrictJson,
 } from './json/strict-json.js'
-export { stringifyInSteps } from './json/write-in-steps.js'
+export { beginningOf, stringifyInSteps } from './json/write-in-steps.js'
 export { checkExecution } from './judge/check-execution.js'
 export { type CheckedCall, checkpointBlock, isApproved, triggeredCheckpoints } from './judge/checkpoint.js'
 export { evaluateProposal, evaluateProposalInSteps } from './judge/evaluate-proposal.js'

@@ -1,6 +1,6 @@
 import type { JsonValue, Precondition } from '@countersign/protocol'
 import type { PreparedPrecondition, Provision } from '../contract/plan.js'
-import { hashValue } from '../json/hash.js'
+import { hashValueInSteps } from '../json/hash.js'
 import type { CompiledPath } from '../json/json-path.js'
 import type { Steps } from '../text/steps.js'
 import { prepareInvariants, preparePath } from './prepare-invariant.js'
@@ -36,7 +36,7 @@ export function* preparePrecondition(
     allowsRef: false,
   })
   const tool = precondition.requires_prior_tool
-  const key = preconditionKey(precondition)
+  const key = yield* preconditionKey(precondition)
   const consumed = precondition.consumes === true
   return {
     demand: { kind: 'tool', key, tool, same: here, consumes: consumed },
@@ -45,7 +45,7 @@ export function* preparePrecondition(
 }
 
 /** The tool's name if any call of it will do; otherwise with a digest, so that different terms have different keys. */
-function preconditionKey(precondition: Extract<Precondition, { requires_prior_tool: string }>): string {
+function* preconditionKey(precondition: Extract<Precondition, { requires_prior_tool: string }>): Steps<string> {
   const { requires_prior_tool: tool, with_output: withOutput, same, consumes } = precondition
   if ((withOutput ?? []).length === 0 && (same ?? []).length === 0 && consumes !== true) return tool
   const terms = {
@@ -53,5 +53,6 @@ function preconditionKey(precondition: Extract<Precondition, { requires_prior_to
     same: (same ?? []).map(({ as }) => as),
     ...(consumes === true && { consumes }),
   }
-  return `${tool}#${hashValue(terms as unknown as JsonValue).slice(0, 16)}`
+  const hash = yield* hashValueInSteps(terms as unknown as JsonValue)
+  return `${tool}#${hash.slice(0, 16)}`
 }

@@ -1,5 +1,6 @@
 import { type ContractFailure, type JsonValue, LIMITS } from '@countersign/protocol'
 import { type CompiledPath, locationPath, type PathStep } from '../json/json-path.js'
+import { beginningOf } from '../json/write-in-steps.js'
 import { inRule, spendOnJudging, unlessTooCostly, withinHalf } from '../text/judging-budget.js'
 import { OPERATORS, type OperatorName } from './operators.js'
 import type { PreparedInvariant } from './plan.js'
@@ -181,13 +182,13 @@ function failuresOf(
 /** `must be at most 500`, for a remedy and for people. */
 const describe = (operator: OperatorName, operand: JsonValue): string => OPERATORS[operator].requirement(shown(operand))
 
-/** The beginning of an operand as JSON. A long list is written once, not for each value that fails. */
+/** The beginning of an operand as JSON, which is written once, not for each value that fails. */
 function shown(operand: JsonValue): string {
   if (typeof operand === 'string') return cut(JSON.stringify(operand.slice(0, MOST_SHOWN)))
   if (typeof operand !== 'object' || operand === null) return JSON.stringify(operand)
   const known = SHOWN.get(operand)
   if (known !== undefined) return known
-  const text = cut(JSON.stringify(operand))
+  const text = cut(beginningOf(operand, MOST_SHOWN + 1))
   SHOWN.set(operand, text)
   return text
 }

@@ -26,8 +26,8 @@ export function canonicalBytes(prefix: string, value: JsonValue): Buffer {
   }
 }
 
-/** Enough for nearly everything that a turn hashes. */
-const KEPT_BYTES = 65_536
+/** Enough for nearly everything that is not written in steps: what is larger is written twice. */
+const KEPT_BYTES = 1_048_576
 
 /**
  * The output buffer. Every `write` below starts at an index and returns the one after what it wrote. Writes past the
@@ -40,8 +40,7 @@ function writeValue(value: JsonValue, at: number): number {
     case 'string':
       return writeString(value, at)
     case 'number':
-      if (!Number.isFinite(value)) throw new TypeError(`${value} has no canonical form`)
-      return writeText(String(value), at)
+      return writeNumber(value, at)
     case 'boolean':
       return writeText(value ? 'true' : 'false', at)
     case 'object':
@@ -51,6 +50,19 @@ function writeValue(value: JsonValue, at: number): number {
       throw new TypeError(`a value of type ${typeof value} has no canonical form`)
   }
 }
+
+function writeNumber(value: number, at: number): number {
+  if (!Number.isFinite(value)) throw new TypeError(`${value} has no canonical form`)
+  if (!Number.isSafeInteger(value)) spendOnJudging(isShort(value) ? STEPS_OF_SHORT_NUMBER : STEPS_OF_LONG_NUMBER)
+  return writeText(String(value), at)
+}
+
+/** True for a number such as 19.99: at most six decimals and fifteen digits in all. */
+const isShort = (value: number): boolean => Math.abs(value) < 1e9 && Math.round(value * 1e6) / 1e6 === value
+
+/** Finding the digits of a fraction takes 0.3 µs for most, and up to 1 µs or 4 µs for a number that was sought for that. */
+const STEPS_OF_SHORT_NUMBER = 4
+const STEPS_OF_LONG_NUMBER = 12
 
 function writeArray(items: readonly JsonValue[], at: number): number {
   let to = at

@@ -2,6 +2,7 @@ import type { JsonValue } from '@countersign/protocol'
 import { spendOnJudging, spendOnText } from '../text/judging-budget.js'
 import { runToEnd, type Steps } from '../text/steps.js'
 import { canonicalJson } from './canonical-json.js'
+import { canonicalJsonInSteps } from './write-in-steps.js'
 
 /** Values that can be looked up by equality as JSON, in time that does not depend on how many there are. */
 export interface ValueSet {
@@ -15,7 +16,7 @@ export function* valueSetInSteps(values: readonly JsonValue[]): Steps<ValueSet> 
   const scalars = new Set<JsonValue>()
   const containers = new Set<string>()
   for (const value of values) {
-    if (typeof value === 'object' && value !== null) containers.add(canonicalJson(value))
+    if (typeof value === 'object' && value !== null) containers.add(yield* canonicalJsonInSteps(value))
     else scalars.add(value)
     yield
   }

@@ -3,7 +3,7 @@ import { expect, test } from 'vitest'
 import { runToEnd } from '../text/steps.js'
 import { canonicalJson } from './canonical-json.js'
 import { saltedHash, saltedHashInSteps } from './hash.js'
-import { canonicalJsonInSteps, stringifyInSteps } from './write-in-steps.js'
+import { beginningOf, canonicalJsonInSteps, stringifyInSteps } from './write-in-steps.js'
 
 const small = fc.jsonValue({ stringUnit: 'binary' })
 /** Lists and objects that are too long to be written at once, and texts as long as a step. */
@@ -22,6 +22,18 @@ test('a value is written in steps as it is written at once', () => {
       expect(runToEnd(saltedHashInSteps('salt', plain))).toBe(saltedHash('salt', plain))
     }),
   )
+})
+
+test('the beginning of a value is as long as asked for, where the value is', () => {
+  fc.assert(
+    fc.property(fc.oneof(small, large), fc.nat({ max: 300 }), (value, characters) => {
+      const whole = JSON.stringify(JSON.parse(JSON.stringify(value)))
+      const beginning = beginningOf(JSON.parse(whole), characters)
+      expect(whole.startsWith(beginning)).toBe(true)
+      expect(beginning.length).toBeGreaterThanOrEqual(Math.min(characters, whole.length))
+    }),
+  )
+  expect(beginningOf(Array(1_000_000).fill(Math.PI), 100).length).toBeLessThan(100_000)
 })
 
 test('a property that is undefined is left out', () => {

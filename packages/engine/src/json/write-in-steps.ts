@@ -21,6 +21,16 @@ export const canonicalJsonInSteps = (value: JsonValue): Steps<string> => textOf(
 export const canonicalPartsInSteps = (value: JsonValue, take: (text: string) => void): Steps<void> =>
   writeInSteps(value, CANONICAL, take)
 
+/** The first so many characters of `JSON.stringify`, or somewhat more of them. */
+export function beginningOf(value: JsonValue, characters: number): string {
+  let text = ''
+  const steps = writeInSteps(value, AS_IT_IS, (part) => {
+    text += part
+  })
+  while (text.length < characters && steps.next().done !== true);
+  return text
+}
+
 function* textOf(value: JsonValue, form: Form): Steps<string> {
   const parts: string[] = []
   yield* writeInSteps(value, form, (part) => parts.push(part))

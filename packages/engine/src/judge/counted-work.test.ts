@@ -76,13 +76,19 @@ test.each<[string, object, JsonObject, number]>([
     { items: names.map((_, at) => (at % 2 === 0 ? 1.2345678e-40 : 9e15)) },
     15_000,
   ],
+  [
+    'digits of numbers that are hashed',
+    { binds: [{ name: 'bound', path: '$.items', from: 'argument' }] },
+    { items: names.map((_, at) => Math.sqrt(at + 2) * 1e-300) },
+    2 * 2_000 * 12,
+  ],
 ])('judging takes steps for %s', (name, rules, args, least) => {
   const shape = { name, contracts: [{ tool: 'act', ...rules }], calls: [args] } as unknown as HostileShape
   const plan = planOf(shape)
   expect(judgingStepsTaken(() => judge(shape, plan))[0]).toBeGreaterThan(least)
 })
 
-test('a long operand is written out once, and few failures are shown where they are long', () => {
+test('a long operand is written out at most once, and few failures are shown where they are long', () => {
   const shape: HostileShape = {
     name: 'values that are none of thousands',
     contracts: [
@@ -99,9 +105,10 @@ test('a long operand is written out once, and few failures are shown where they 
   const plan = planOf(shape)
   const written = vi.spyOn(JSON, 'stringify')
   const { decisions } = judge(shape, plan)
-  const ofList = written.mock.calls.filter(([value]) => Array.isArray(value) && value.length === 5_000)
+  const lengths = written.mock.calls.map(([value]) => (Array.isArray(value) ? value.length : 0))
   written.mockRestore()
-  expect(ofList).toHaveLength(1)
+  expect(Math.max(...lengths)).toBeGreaterThan(10)
+  expect(lengths.reduce((sum, length) => sum + length)).toBeLessThan(6_000)
   expect(decisions[0]?.failures).toHaveLength(5)
   expect(decisions[1]?.failures.length).toBeGreaterThan(2)
   expect(decisions[1]?.failures.length).toBeLessThan(6)

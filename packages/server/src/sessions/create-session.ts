@@ -1,4 +1,4 @@
-import { type CreatedEvent, canonicalJson, chainEvent, initialState, type Plan, saltedHash } from '@countersign/engine'
+import { beginningOf, type CreatedEvent, chainEvent, initialState, type Plan, saltedHash } from '@countersign/engine'
 import { type Input, type JsonValue, LIMITS, type Reply, type Routes } from '@countersign/protocol'
 import { refuseArchivedId } from '../archives/explain-archived.js'
 import { ApiError } from '../base/api-error.js'
@@ -184,6 +184,10 @@ function hashOfBody(body: Body, compiledHash: string, salt: string): string {
 }
 
 function refuseLargePrincipal(principal: JsonValue | undefined): void {
-  if (principal === undefined || Buffer.byteLength(canonicalJson(principal)) <= LIMITS.principalBytes) return
+  if (
+    principal === undefined ||
+    Buffer.byteLength(beginningOf(principal, LIMITS.principalBytes + 1)) <= LIMITS.principalBytes
+  )
+    return
   throw new ApiError('INVALID_REQUEST', { detail: `body.principal: larger than ${LIMITS.principalBytes} bytes` })
 }
