@@ -45,6 +45,8 @@ export default defineConfig({
     // One more than there are cores: a file often waits for a process, a browser or a timeout. Left to itself, Vitest keeps
     // a core free, and on two cores it would run one file at a time.
     maxWorkers: availableParallelism() + 1,
+    // The stages share what is transformed, in node_modules. Without it each transforms the whole house again.
+    experimental: { fsModuleCache: true },
     projects: [
       stage(
         'unit',
