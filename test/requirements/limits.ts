@@ -54,6 +54,8 @@ export const limits = {
   'limit.entries-per-list':
     'Each list and table of a contract or session definition has at most 2,048 entries, which are prepared one by one with other work in between',
   'limit.terms-per-plan': 'The preconditions of a plan have at most 256 different terms: a session keeps what meets each of them',
+  'limit.versions-per-tool': 'A plan has at most 16 contracts for versions of one tool: what the provider runs counts for each of them',
+  'limit.labels-per-plan': 'The contracts of a plan add at most 128 different labels',
   'limit.plan-advisories': 'Of the advisories on a plan the first hundred of each kind are listed, and the others counted',
   'limit.pages.timeline': 'A page of a timeline is bounded by bytes, also where each event leaves a large state',
   'limit.pages.tool-pins': 'Of tools whose definition changed, the newest that fit into a megabyte are shown, and the next once these are decided',

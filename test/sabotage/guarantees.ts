@@ -88,7 +88,7 @@ export const guaranteeSabotages: Bugs = {
     },
   ],
   'packages/engine/src/judge/provider-run.ts': [
-    { breaks: 'guarantee.provider-run', from: 'adds_labels: labelsOf(contracts),', to: 'adds_labels: [],' },
+    { breaks: 'guarantee.provider-run', from: 'adds_labels: labels,', to: 'adds_labels: [],' },
   ],
   'packages/engine/src/state/apply-event.ts': [
     {

@@ -20,7 +20,6 @@ export {
 } from './backtest/self-test.js'
 export { type CompileNote, describeNote } from './compile/compile-note.js'
 export { type CompileResult, compilePlan, compilePlanInSteps, type PlanSources } from './compile/compile-plan.js'
-export { compileWorkflow, type WorkflowCompilation } from './compile/compile-workflow.js'
 export {
   CONTRACT_SHAPE,
   hashPlan,
@@ -32,7 +31,8 @@ export {
   preparePlanInSteps,
 } from './compile/prepare-plan.js'
 export type { ContractSource } from './compile/read-source.js'
-export { firstWorkflowProblem, workflowProblems } from './compile/workflow-problems.js'
+export { compileWorkflow, type WorkflowCompilation } from './compile/workflow/compile-workflow.js'
+export { firstWorkflowProblem, workflowProblems } from './compile/workflow/workflow-problems.js'
 export {
   createPolicyEvaluator,
   type PolicyEvaluator,

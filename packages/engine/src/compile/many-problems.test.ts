@@ -129,6 +129,27 @@ proves('limit.terms-per-plan', () => {
   expect(problemsOf(planOf([...all, { tool: 'u' }]))).toEqual(problem(12_000))
 })
 
+proves('limit.versions-per-tool', () => {
+  const planWith = (count: number) =>
+    planOf([{ tool: 'search' }, ...many(count - 1, (at) => ({ tool: `search_${20250101 + at}` }))])
+  expect(preparePlan(planWith(16)).ok).toBe(true)
+  const problem = '17 contracts are for versions of the tool "search"; the limit is 16'
+  expect(problemsOf(planWith(17))).toEqual([expect.stringContaining(problem)])
+  expect(preparePlan(planOf(many(100, (at) => ({ tool: `search_${at}` })))).ok).toBe(true)
+})
+
+proves('limit.labels-per-plan', () => {
+  const planWith = (count: number) =>
+    planOf([
+      { tool: 's', labels: { adds: many(100, (at) => `l${at}`) } },
+      { tool: 't', labels: { adds: many(count - 50, (at) => `l${at + 50}`) } },
+    ])
+  expect(preparePlan(planWith(128)).ok).toBe(true)
+  expect(problemsOf(planWith(129))).toEqual([
+    expect.stringContaining('the contracts add 129 different labels; the limit is 128'),
+  ])
+})
+
 test('of a plan that is too large nothing else is said', () => {
   const plan = planOf(many(20_000, (at) => ({ tool: `t${at}`, forbids_after: ['lok'] })))
   expect(problemsOf(plan)).toEqual(['session: the plan is larger than 1048576 bytes (split it across several agents)'])

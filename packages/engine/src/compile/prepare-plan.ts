@@ -14,6 +14,7 @@ import { checkStrictValueInSteps } from '../json/strict-json.js'
 import { canonicalJsonInSteps } from '../json/write-in-steps.js'
 import { beginContract, weightSoFar, withinCompileBudget } from '../text/compile-budget.js'
 import { runToEnd, type Steps } from '../text/steps.js'
+import { checkCounts } from './check-counts.js'
 import { checkReferences } from './check-references.js'
 import { FIXES } from './fixes.js'
 import { buildPhaseGraph } from './phase-graph.js'
@@ -133,11 +134,7 @@ function* preparePartsOf(compiled: CompiledSession, options: PrepareOptions): St
   const graph = yield* buildPhaseGraph(session, sessionReport)
 
   const { demands, provisions } = yield* collectPreconditions(compiled.contracts, reportTo)
-  const terms = countTerms(provisions)
-  if (terms > LIMITS.termsPerPlan) {
-    const message = `the preconditions have ${terms} different terms; the limit is ${LIMITS.termsPerPlan}`
-    sessionReport([], message, 'require the same of an earlier call in more contracts')
-  }
+  checkCounts(compiled.contracts, provisions, sessionReport)
   const contracts = new Map<string, PreparedContract>()
   const keyed = keyedEnvelopes(compiled.contracts)
   for (const [index, contract] of compiled.contracts.entries()) {
@@ -248,13 +245,6 @@ function* collectPreconditions(
     demands.push(own)
   }
   return { demands, provisions }
-}
-
-/** Those that name a tool alone have no terms: any call of it will do. */
-function countTerms(provisions: ReadonlyMap<string, ReadonlyMap<string, Provision>>): number {
-  let count = 0
-  for (const [tool, known] of provisions) count += known.size - (known.has(tool) ? 1 : 0)
-  return count
 }
 
 const DEFAULT_TOOL_TIMEOUT_MS = 60_000

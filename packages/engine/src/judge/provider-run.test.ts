@@ -48,3 +48,54 @@ test('an amount of a tool that the provider ran is added', () => {
 test('one that is too costly to find takes all that the bound allows', () => {
   expect(spentBy(200_000)).toBe('500')
 })
+
+/** Runs of a search that many contracts cover. */
+function manyRuns(contracts: object[]) {
+  const made = compilePlan({ contracts: contracts.map((value, at) => ({ file: `${at}.yaml`, value })) })
+  const prepared = made.ok ? preparePlan(made.compiled_session) : null
+  if (prepared?.ok !== true) throw new Error('the plan cannot be used')
+  const run = { name: 'web_search', type: 'web_search_call', arguments: { n: 1, text: 'x'.repeat(70_000) } }
+  const providerRun = Array.from({ length: 64 }, (_, at) => ({ ...run, id: `ws_${at}` }))
+  const state = stateOf(prepared.plan)
+  return { plan: prepared.plan, state, response: { providerRun }, salt: 's' } as unknown as Proposal
+}
+
+test('each run is hashed and counted in steps of its own', () => {
+  const steps = countProviderRuns(manyRuns([{ tool: 'web_search', side_effect: 'read' }]))
+  let taken = 0
+  while (steps.next().done !== true) taken++
+  expect(taken).toBeGreaterThanOrEqual(2 * 64)
+})
+
+test('what many runs add is recorded once, where nothing more can follow from it', () => {
+  const labels = Array.from({ length: 128 }, (_, at) => `label_${at}`)
+  const contracts = Array.from({ length: 16 }, (_, at) => ({
+    tool: `web_search_${20250101 + at}`,
+    side_effect: 'read',
+    labels: { adds: labels },
+    aggregates: Array.from({ length: 60 }, (_, of) => ({
+      name: `sum${at * 60 + of}`,
+      path: '$.n',
+      function: 'sum',
+      lte: 9,
+    })),
+  }))
+  const { calls, tally } = runToEnd(countProviderRuns(manyRuns(contracts)))
+  expect(calls).toHaveLength(64)
+  expect(calls[63]?.tool_names).toHaveLength(16)
+  expect(calls.flatMap(({ adds_labels }) => adds_labels).sort()).toEqual([...labels].sort())
+  expect([...tally.aggregates.values()].filter((total) => Number(total) < 9)).toEqual([])
+  expect(calls.flatMap(({ amounts }) => Object.keys(amounts)).length).toBeLessThan(3_000)
+})
+
+test.each([
+  ['web_search', true],
+  ['web_search_preview', true],
+  ['web_search_20250305', true],
+  ['web_search_preview_2025_03_11', true],
+  ['web_search_2', false],
+  ['web_search_tool', false],
+])('a search of the provider counts for a contract of %s: %s', (tool, counts) => {
+  const { calls } = runToEnd(countProviderRuns(manyRuns([{ tool, side_effect: 'read' }])))
+  expect(calls[0]?.tool_names).toEqual(counts ? [tool] : [])
+})

@@ -1,15 +1,17 @@
 import { type JsonObject, LIMITS, type Opening, type ProviderCall } from '@countersign/protocol'
-import type { Plan, PreparedContract } from '../contract/plan.js'
+import type { Plan, PreparedAggregate, PreparedContract } from '../contract/plan.js'
+import { isVersionOf } from '../contract/tool-version.js'
+import { compareDecimals } from '../json/decimal.js'
 import { saltedHashInSteps } from '../json/hash.js'
 import type { ProviderRun } from '../response/tool-call.js'
 import { keyCount } from '../state/kept-values.js'
 import type { SessionState } from '../state/state.js'
-import { EMPTY_TALLY, type Tally, tallyCall } from '../state/tally.js'
-import { JUDGING_STEPS, unlessTooCostly, withinJudgingBudget } from '../text/judging-budget.js'
+import { addCall, copyOfTally, EMPTY_TALLY, type OpenTally, type Tally } from '../state/tally.js'
+import { JUDGING_STEPS, JudgingBudget, unlessTooCostly } from '../text/judging-budget.js'
 import type { Steps } from '../text/steps.js'
 import type { Proposal } from './proposal.js'
 import { type Added, type Amounts, amountsOf, slotOfAggregate, totalWith } from './rules/amounts.js'
-import { keysOf, NO_KEYS } from './rules/call-keys.js'
+import { type CallKeys, keysOf, NO_KEYS } from './rules/call-keys.js'
 import { type Draw, drawsOf, NO_DRAWS, sharedWith } from './rules/draws.js'
 import { NO_NEW_KEYS, newKeys } from './rules/keys.js'
 import { consumedBy } from './rules/order.js'
@@ -27,70 +29,65 @@ export const NO_RUNS: CountedRuns = { calls: [], tally: EMPTY_TALLY, draws: [] }
 /** Nothing can stop these calls any more. They count for everything that narrows, and open nothing. */
 export function* countProviderRuns(proposal: Proposal): Steps<CountedRuns> {
   const { response, salt } = proposal
-  const hashes: (string | null)[] = []
-  for (const { arguments: args } of response.providerRun) {
-    hashes.push(args === null ? null : yield* saltedHashInSteps(salt, args))
+  const budget = new JudgingBudget(JUDGING_STEPS.whole / 4)
+  const tally = copyOfTally(EMPTY_TALLY)
+  const calls: ProviderCall[] = []
+  const draws: Draw[] = []
+  for (const run of response.providerRun) {
+    const hash = run.arguments === null ? null : yield* saltedHashInSteps(salt, run.arguments)
+    // One run counts for every contract that covers it, and a plan has hundreds.
     yield
+    const counted = budget.within(() => countRun(proposal, run, hash, tally))
+    if (counted === null) continue
+    calls.push(counted.call)
+    draws.push(...counted.draws)
   }
-  return withinJudgingBudget(JUDGING_STEPS.whole / 4, () => countRuns(proposal, hashes))
+  return { calls, tally, draws }
 }
 
-function countRuns(proposal: Proposal, hashes: readonly (string | null)[]): CountedRuns {
-  const { plan, state, response } = proposal
-  let tally = EMPTY_TALLY
-  const calls: ProviderCall[] = []
-  const taken: Draw[] = []
-  for (const [index, run] of response.providerRun.entries()) {
-    const names = toolNamesOf(run)
-    if (names.length === 0) continue
-    const contracts = contractsOf(plan, names)
-    const argumentHash = hashes[index] ?? null
-    const amounts: Record<string, string> = {}
-    const consumes: Opening[] = []
-    const before = tally.calls
-    for (const contract of contracts) {
-      const ran = run.arguments === null ? NOTHING_RAN : effectsOfRun(contract, run.arguments, proposal, tally)
-      const aggregates = new Map<string, string>()
-      for (const added of ran.added) {
-        aggregates.set(added.slot, totalWith(added, state, tally))
-        if (added.aggregate.function !== 'max') amounts[added.slot] = added.amount
-      }
-      consumes.push(...ran.consumes)
-      tally = tallyCall(
-        tally,
-        {
-          tool: contract.tool,
-          contract,
-          argumentHash: argumentHash ?? '',
-          aggregates,
-          newKeys: ran.newKeys,
-          consumes: ran.consumes,
-          checkpoints: 0,
-          shared: tally.shared,
-        },
-        state,
-      )
+/** Adds a run to the tally; null for what is no use of a tool. */
+function countRun(
+  proposal: Proposal,
+  run: ProviderRun,
+  hash: string | null,
+  tally: OpenTally,
+): { readonly call: ProviderCall; readonly draws: readonly Draw[] } | null {
+  const { plan, state } = proposal
+  const names = toolNamesOf(run)
+  if (names.length === 0) return null
+  const contracts = contractsOf(plan, names)
+  const labels = labelsOf(contracts).filter((label) => !tally.labels.has(label))
+  const amounts: Record<string, string> = {}
+  const consumes: Opening[] = []
+  const before = tally.calls
+  for (const contract of contracts) {
+    const ran = run.arguments === null ? NOTHING_RAN : effectsOfRun(contract, run.arguments, proposal, tally)
+    const aggregates = new Map<string, string>()
+    for (const added of ran.added) {
+      aggregates.set(added.slot, totalWith(added, state, tally))
+      if (added.aggregate.function !== 'max') amounts[added.slot] = added.amount
     }
-    const draws = drawsOfRun(
-      proposal,
-      contracts.map(({ tool }) => tool),
-      names,
-      run.arguments,
-    )
-    taken.push(...draws)
-    // It is one call, however many contracts cover it.
-    tally = { ...tally, calls: before + 1, shared: sharedWith(tally.shared, draws) }
-    calls.push({
-      call_id: run.id,
-      tool_name: contracts[0]?.tool ?? names[0] ?? '',
-      tool_names: contracts.map(({ tool }) => tool),
-      argument_hash: argumentHash,
-      adds_labels: labelsOf(contracts),
-      amounts,
-      ...(consumes.length > 0 && { consumes }),
-    })
+    consumes.push(...ran.consumes)
+    const { tool } = contract
+    const { newKeys: keys, consumes: used } = ran
+    const counted = { tool, contract, argumentHash: hash ?? '', aggregates, newKeys: keys, consumes: used }
+    addCall(tally, { ...counted, checkpoints: 0, shared: tally.shared }, state)
   }
-  return { calls, tally, draws: taken }
+  const tools = contracts.map(({ tool }) => tool)
+  const draws = drawsOfRun(proposal, tools, names, run.arguments)
+  // It is one call, however many contracts cover it.
+  tally.calls = before + 1
+  tally.shared = sharedWith(tally.shared, draws)
+  const call: ProviderCall = {
+    call_id: run.id,
+    tool_name: tools[0] ?? names[0] ?? '',
+    tool_names: tools,
+    argument_hash: hash,
+    adds_labels: labels,
+    amounts,
+    ...(consumes.length > 0 && { consumes }),
+  }
+  return { call, draws }
 }
 
 interface RunEffects {
@@ -114,12 +111,7 @@ function effectsOfRun(
   )
   const added = unlessTooCostly(
     () => amountsOf(contract, args, keys).added,
-    () =>
-      contract.aggregates.map((aggregate) => ({
-        aggregate,
-        slot: slotOfAggregate(aggregate, keys),
-        amount: aggregate.bounds.find(({ value }) => value !== null)?.value ?? '0',
-      })),
+    () => contract.aggregates.flatMap((aggregate) => assumedOf(aggregate, keys, state, tally)),
   )
   const isKept = ({ aggregate: { name, key }, slot }: Added) =>
     key === null || Object.hasOwn(state.aggregates, slot) || tally.aggregates.has(slot) || hasRoom(name, state, tally)
@@ -136,6 +128,14 @@ function effectsOfRun(
       () => [],
     ),
   }
+}
+
+/** All that the bound allows, unless that is used up already: a plan has thousands of aggregates, and a response 64 runs. */
+function assumedOf(aggregate: PreparedAggregate, keys: CallKeys, state: SessionState, tally: Tally): Added[] {
+  const slot = slotOfAggregate(aggregate, keys)
+  const bound = aggregate.bounds.find(({ value }) => value !== null)?.value ?? '0'
+  const before = totalWith({ aggregate, slot, amount: '0' }, state, tally)
+  return compareDecimals(before, bound) >= 0 ? [] : [{ aggregate, slot, amount: bound }]
 }
 
 /** What a run takes of limits that sessions share: of each once, whatever contracts cover it. */
@@ -167,15 +167,10 @@ const labelsOf = (contracts: readonly PreparedContract[]): string[] =>
 function contractsOf(plan: Plan, names: readonly string[]): PreparedContract[] {
   const found: PreparedContract[] = []
   for (const [tool, contract] of plan.contracts) {
-    if (names.some((name) => tool === name || isVersionOf(tool, name))) found.push(contract)
+    if (names.some((name) => isVersionOf(tool, name))) found.push(contract)
   }
   return found
 }
-
-const VERSION = /^(_preview)?(_\d+)*$/
-
-const isVersionOf = (tool: string, name: string): boolean =>
-  tool.startsWith(name) && VERSION.test(tool.slice(name.length))
 
 /** The names by which a contract can mean the tool, the narrower first; none for what is no use of a tool. */
 function toolNamesOf({ type, name }: ProviderRun): string[] {

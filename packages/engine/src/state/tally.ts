@@ -52,32 +52,51 @@ export interface TalliedCall {
 export const openingName = ({ key, witness }: Opening): string => `${key} ${witness ?? ''}`
 
 /** The tally with one more allowed call. */
-export function tallyCall(tally: Tally, call: TalliedCall, state: SessionState): Tally {
+export const tallyCall = (tally: Tally, call: TalliedCall, state: SessionState): Tally =>
+  addCall(copyOfTally(tally), call, state)
+
+/** A tally that is still being counted. */
+export interface OpenTally extends Tally {
+  used: Map<string, number>
+  calls: number
+  newNames: number
+  aggregates: Map<string, string>
+  newKeys: Map<string, Set<string>>
+  consumed: Map<string, number>
+  recent: { readonly tool: string; readonly hash: string }[]
+  checkpoints: number
+  labels: Set<string>
+  shared: Tally['shared']
+}
+
+export const copyOfTally = (tally: Tally): OpenTally => ({
+  used: new Map(tally.used),
+  calls: tally.calls,
+  newNames: tally.newNames,
+  aggregates: new Map(tally.aggregates),
+  newKeys: new Map([...tally.newKeys].map(([name, slots]) => [name, new Set(slots)])),
+  consumed: new Map(tally.consumed),
+  recent: [...tally.recent],
+  checkpoints: tally.checkpoints,
+  labels: new Set(tally.labels),
+  shared: tally.shared,
+})
+
+/** Adds a call to a tally, without a copy: a response can hold thousands of what the provider ran. */
+export function addCall(tally: OpenTally, call: TalliedCall, state: SessionState): OpenTally {
   const before = tally.used.get(call.tool) ?? 0
-  const isNew = before === 0 && !Object.hasOwn(state.used, call.tool)
-  const labels = call.contract?.definition.labels?.adds ?? []
-  return {
-    used: new Map(tally.used).set(call.tool, before + 1),
-    calls: tally.calls + 1,
-    newNames: tally.newNames + (isNew ? 1 : 0),
-    aggregates: call.aggregates.size === 0 ? tally.aggregates : new Map([...tally.aggregates, ...call.aggregates]),
-    newKeys: call.newKeys.size === 0 ? tally.newKeys : joined(tally.newKeys, call.newKeys),
-    consumed: call.consumes.length === 0 ? tally.consumed : counted(tally.consumed, call.consumes),
-    recent: [...tally.recent, { tool: call.tool, hash: call.argumentHash }],
-    checkpoints: tally.checkpoints + call.checkpoints,
-    labels: labels.length === 0 ? tally.labels : new Set([...tally.labels, ...labels]),
-    shared: call.shared,
+  if (before === 0 && !Object.hasOwn(state.used, call.tool)) tally.newNames += 1
+  tally.used.set(call.tool, before + 1)
+  tally.calls += 1
+  for (const [slot, total] of call.aggregates) tally.aggregates.set(slot, total)
+  for (const [name, slot] of call.newKeys) tally.newKeys.set(name, (tally.newKeys.get(name) ?? new Set()).add(slot))
+  for (const opening of call.consumes) {
+    const name = openingName(opening)
+    tally.consumed.set(name, (tally.consumed.get(name) ?? 0) + 1)
   }
-}
-
-function joined(newKeys: Tally['newKeys'], added: TalliedCall['newKeys']): Tally['newKeys'] {
-  const next = new Map(newKeys)
-  for (const [name, slot] of added) next.set(name, new Set([...(next.get(name) ?? []), slot]))
-  return next
-}
-
-function counted(consumed: Tally['consumed'], openings: readonly Opening[]): Tally['consumed'] {
-  const next = new Map(consumed)
-  for (const opening of openings) next.set(openingName(opening), (next.get(openingName(opening)) ?? 0) + 1)
-  return next
+  tally.recent.push({ tool: call.tool, hash: call.argumentHash })
+  tally.checkpoints += call.checkpoints
+  for (const label of call.contract?.definition.labels?.adds ?? []) tally.labels.add(label)
+  tally.shared = call.shared
+  return tally
 }

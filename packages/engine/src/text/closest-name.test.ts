@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { proves } from '../../../../test/support/proves.js'
-import { firstWorkflowProblem, workflowProblems } from '../compile/workflow-problems.js'
+import { firstWorkflowProblem, workflowProblems } from '../compile/workflow/workflow-problems.js'
 import { closestName, suggestName } from './closest-name.js'
 
 test.each([

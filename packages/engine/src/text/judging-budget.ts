@@ -19,9 +19,13 @@ export class TooCostlyError extends Error {
 
   constructor(rule: string | null = null) {
     const where = rule === null ? '' : ` (the last one was ${rule})`
+    // Without a stack, which would take longer than all that is left to do: there may be one for each of a thousand rules.
+    const { stackTraceLimit } = Error
+    Error.stackTraceLimit = 0
     super(
       `judging it takes more steps than one call may${where}: send less at once; the owner can write fewer or simpler rules`,
     )
+    Error.stackTraceLimit = stackTraceLimit
     this.name = 'TooCostlyError'
     this.rule = rule
   }

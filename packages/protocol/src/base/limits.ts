@@ -29,6 +29,7 @@ export const LIMITS = {
   countedToolNamesPerSession: 512,
   witnessesPerPrecondition: 64,
   termsPerPlan: 256,
+  versionsPerTool: 16,
   keysPerName: 512,
   keysPerSession: 8_192,
   keyLength: 1_024,

@@ -1,9 +1,9 @@
 import { type WorkflowDefinition, workflowDefinitionSchema } from '@countersign/protocol'
-import { rootRoles } from '../contract/workflow-roles.js'
-import { type CompileNote, inOrder, writePlace } from './compile-note.js'
-import type { Problem } from './problem.js'
-import { type ContractSource, type ReadSource, readSource } from './read-source.js'
-import { shapeNotes } from './shape-notes.js'
+import { rootRoles } from '../../contract/workflow-roles.js'
+import { type CompileNote, inOrder, writePlace } from '../compile-note.js'
+import type { Problem } from '../problem.js'
+import { type ContractSource, type ReadSource, readSource } from '../read-source.js'
+import { shapeNotes } from '../shape-notes.js'
 import { workflowProblems } from './workflow-problems.js'
 
 /** The workflow definition with its warnings, or every error found. */

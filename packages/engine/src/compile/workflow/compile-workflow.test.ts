@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { rootRoles, termsOfOffer } from '../contract/workflow-roles.js'
+import { rootRoles, termsOfOffer } from '../../contract/workflow-roles.js'
 import { compileWorkflow } from './compile-workflow.js'
 
 const file = 'workflow.yaml'
