@@ -6,22 +6,23 @@ import { establishedAs } from '../../state/kept-values.js'
 import type { Extremes } from '../../state/state.js'
 import { spendOnJudging } from '../../text/judging-budget.js'
 import { slotFor } from './call-keys.js'
-import { argumentPath, argumentsAt, block, type CallContext, type Rule } from './rule.js'
+import { argumentPath, argumentsAt, block, type CallContext, keepsOneOf, type Rule } from './rule.js'
 
 export const envelopeNotEstablished: Rule = (context) => {
   const { contract, call, plan } = context
   if (contract === null || call.arguments === null) return null
   const missing = usesOf(contract).filter((use) => isMissing(use, context))
   if (missing.length === 0) return null
-  const names = [...new Set(missing.map(({ name }) => name))]
+  const names = new Set(missing.map(({ name }) => name))
+  const named = [...names].join(', ')
   const makers = [...plan.contracts.values()]
-    .filter((other) => other.establishes.some(({ name }) => names.includes(name)))
+    .filter(({ establishes }) => keepsOneOf(names, establishes))
     .map(({ tool }) => `"${tool}"`)
   const keys = [...new Set(missing.flatMap(({ key }) => (key === null ? [] : [key.expression])))]
   const forKeys = keys.length === 0 ? '' : ` for the ${keys.join(', ')} of this call`
   return block('envelope_not_established', contract, {
-    detail: names.join(', '),
-    remedy: `Call ${makers.slice(0, 8).join(' or ')} first${forKeys}: it sets the bound "${names.join(', ')}".`,
+    detail: named,
+    remedy: `Call ${makers.slice(0, 8).join(' or ')} first${forKeys}: it sets the bound "${named}".`,
     failures: missing.map(({ name, path, operator, key }) => ({
       path: path === null ? argumentsAt(call.index) : argumentPath(call.index, path.expression),
       operator,

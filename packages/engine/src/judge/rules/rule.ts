@@ -6,13 +6,14 @@ import {
   LIMITS,
   type UnmatchedPolicy,
 } from '@countersign/protocol'
-import type { Plan, PreparedContract } from '../../contract/plan.js'
+import type { Plan, PreparedBind, PreparedContract } from '../../contract/plan.js'
 import type { ReadResponse } from '../../response/read-response.js'
 import type { ResponseView } from '../../response/response-view.js'
 import type { ToolCall } from '../../response/tool-call.js'
 import type { SessionState } from '../../state/state.js'
 import type { Tally } from '../../state/tally.js'
 import { cutText, plainText } from '../../text/cut-text.js'
+import { spendOnJudging } from '../../text/judging-budget.js'
 import type { Amounts } from './amounts.js'
 import type { CallKeys } from './call-keys.js'
 import type { CallDraws, Draw, SharedCounts } from './draws.js'
@@ -186,6 +187,15 @@ export const argumentsAt = (index: number): string => `$.tool_calls[${index}].ar
 
 /** A path inside the arguments, written from the response's root. */
 export const argumentPath = (index: number, path: string): string => `${argumentsAt(index)}${path.slice(1)}`
+
+/** True if one of these values is kept under one of the names. */
+export function keepsOneOf(names: ReadonlySet<string>, kept: readonly PreparedBind[]): boolean {
+  spendOnJudging(kept.length >> KEPT_PER_STEP)
+  return kept.some(({ name }) => names.has(name))
+}
+
+/** As a power of two. */
+const KEPT_PER_STEP = 2
 
 /** A list for a sentence: `a, b or c`. */
 export function oneOf(names: readonly string[]): string {

@@ -1,13 +1,11 @@
 import type { ContractFailure, JsonValue } from '@countersign/protocol'
 import { findIn, foundBy } from '../../contract/check-invariant.js'
-import type { PreparedContract } from '../../contract/plan.js'
 import { renderResource } from '../../contract/resource.js'
 import { saltedHash } from '../../json/hash.js'
 import type { CompiledPath } from '../../json/json-path.js'
 import { lookUp } from '../../json/look-up.js'
-import { spendOnJudging } from '../../text/judging-budget.js'
 import { slotFor } from './call-keys.js'
-import { argumentPath, block, type CallContext, type Rule } from './rule.js'
+import { argumentPath, block, type CallContext, keepsOneOf, type Rule } from './rule.js'
 
 /** A value from a source that the contract does not allow. */
 export const sourceMismatch: Rule = ({ call, contract, sourceViolations }) => {
@@ -65,7 +63,7 @@ export const bindingNotFound: Rule = (context) => {
   )
   const keys = [...new Set(missing.flatMap(({ key }) => (key === null ? [] : [key])))]
   const forKeys = keys.length === 0 ? '' : ` for the ${keys.join(', ')} of this call`
-  const binders = [...context.plan.contracts.values()].filter((contract) => bindsOneOf(names, contract))
+  const binders = [...context.plan.contracts.values()].filter(({ binds }) => keepsOneOf(names, binds))
   const shown = binders.slice(0, 8).map(({ tool }) => `"${tool}"`)
   const named = [...names].join(', ')
   return block('binding_not_found', context.contract, {
@@ -74,14 +72,6 @@ export const bindingNotFound: Rule = (context) => {
     failures,
   })
 }
-
-function bindsOneOf(names: ReadonlySet<string>, { binds }: PreparedContract): boolean {
-  spendOnJudging(binds.length >> BINDS_PER_STEP)
-  return binds.some(({ name }) => names.has(name))
-}
-
-/** As a power of two. */
-const BINDS_PER_STEP = 2
 
 export const refMismatch: Rule = (context) => {
   const references = referencesOf(context)
