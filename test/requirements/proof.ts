@@ -42,6 +42,7 @@ export const proof = {
   'guarantee.sources.refused-twice':
     'What a model asked for and was refused is no source, where the refusal stands in place of the result too: asking again changes nothing; nor is the output of a failed call read as a table',
   'guarantee.shown-rules.through-service': 'The same holds through the SDK and the service: sources of values, bounds per order, two payers of one invoice',
+  'fault.failed-among-rows': 'After a statement that failed among its rows, the next one on the same connection gets all of its own',
   'guarantee.provider-run': 'A tool that the provider ran adds its labels and counts against every limit from the proposal on, and opens nothing',
   'guarantee.shown-rules': 'A misled model with every tool at hand gets round no rule of README, tutorial, demo and examples',
 } satisfies Facts

@@ -14,6 +14,9 @@ export const serverSabotages: Bugs = {
       to: 'return []',
     },
   ],
+  'packages/server/src/postgres/append-rows.ts': [
+    { breaks: 'fault.failed-among-rows', from: 'prototype.forEachFn = append', to: 'delete prototype.forEachFn' },
+  ],
   'packages/server/src/store/sessions/shared-counts.ts': [
     {
       breaks: 'shared-limit.released',

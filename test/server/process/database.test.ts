@@ -15,6 +15,7 @@ import { useAllAtOnce } from '../../../packages/server/src/postgres/idle-connect
 import type { Tx } from '../../../packages/server/src/postgres/sql.js'
 import { createTestDatabase, type TestDatabase } from '../../support/postgres/database.js'
 import { startTcpProxy } from '../../support/postgres/tcp-proxy.js'
+import { proves } from '../../support/proves.js'
 
 let database: TestDatabase
 let store: Database
@@ -60,6 +61,20 @@ test('arrays of text come back as they went', async () => {
     expect(await store.sql`select ${items}::text[] as items`).toEqual([{ items }])
   }
   expect(await store.sql`select array['a', null, 'b c'] as items`).toEqual([{ items: ['a', null, 'b c'] }])
+})
+
+proves('fault.failed-among-rows', async () => {
+  const pool = connect({ url: database.url, statementTimeoutMs: 300 }, { max: 1, max_pipeline: 1 })
+  for (const failing of [
+    pool`select repeat('x', 1000) as t, pg_sleep(case when g = 30 then 20 else 0 end)::text from generate_series(1, 40) g`,
+    pool`select repeat('x', 10000) as t, 1 / (30 - g) from generate_series(1, 40) g`,
+    pool`select 9007199254740900 + g as n from generate_series(1, 200) g`,
+  ]) {
+    await expect(Promise.resolve(failing)).rejects.toThrow()
+    const rows = await pool`select g from generate_series(1, 3) g`
+    expect([...rows]).toEqual([{ g: 1 }, { g: 2 }, { g: 3 }])
+  }
+  await pool.end()
 })
 
 test('a failed transaction leaves nothing behind', async () => {

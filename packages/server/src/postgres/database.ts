@@ -2,6 +2,7 @@ import postgres from 'postgres'
 import { forOneHost, isPooled } from '../base/database-address.js'
 import { isoTime } from '../base/iso-time.js'
 import { createAdmissionLimit } from './admission-limit.js'
+import { appendRows } from './append-rows.js'
 import { begin } from './begin.js'
 import { DatabaseBusy, DatabaseUnreachable } from './gave-up.js'
 import { createPoolSockets, keepIdleListShort, type PoolSockets } from './idle-connections.js'
@@ -135,6 +136,7 @@ export function connect(
       socket: (to: PostgresAddress) => (openPrimary ? openPrimary().then(own.add) : own.add(sockets.open(to))),
     } as object),
   })
+  appendRows(sql)
   SOCKETS.set(sql, { sockets, own, silenceMs: statementTimeoutMs * SILENCE_PER_STATEMENT_TIMEOUT })
   return sql
 }
