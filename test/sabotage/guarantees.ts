@@ -19,8 +19,8 @@ export const guaranteeSabotages: Bugs = {
   'packages/server/src/store/sessions/sessions.ts': [
     {
       breaks: 'guarantee.tenants-apart',
-      from: 'where s.tenant_id = ${tenantId} and s.session_id = :session_id::text`',
-      to: 'where s.session_id = :session_id::text`',
+      from: 'where s.tenant_id = :tenant_id::text and s.session_id = :session_id::text`',
+      to: "where :tenant_id::text <> '' and s.session_id = :session_id::text`",
     },
   ],
   'packages/server/src/store/governance/governance-plans.ts': [

@@ -14,7 +14,7 @@ export const serverSabotages: Bugs = {
       to: 'return []',
     },
   ],
-  'packages/server/src/postgres/append-rows.ts': [
+  'packages/server/src/postgres/driver/append-rows.ts': [
     { breaks: 'fault.failed-among-rows', from: 'prototype.forEachFn = append', to: 'delete prototype.forEachFn' },
   ],
   'packages/server/src/store/sessions/shared-counts.ts': [

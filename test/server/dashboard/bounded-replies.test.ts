@@ -161,7 +161,7 @@ proves('limit.pages.shared-limits', async () => {
 test('a call that took too many steps to judge does not make its ledger look changed', async () => {
   const session = await openSession(api, { plan: planOf([{ tool: 'act', side_effect: 'read', gate: 'allow' }]) })
   const args = (call: number) => ({ rows: many(3_000, (at) => ({ id: `r${call}-${at}`, n: at })) })
-  const { decisions } = await session.decide(many(12, (call) => ({ name: 'act', args: args(call) })))
+  const { decisions } = await session.decide(many(24, (call) => ({ name: 'act', args: args(call) })))
   expect(decisions.some(({ argument_hash }) => argument_hash === null)).toBe(true)
   const params = { session_id: session.sessionId }
   expect((await owner.call('loadProof', { params })).body).toMatchObject({ verified: true, problem: null })

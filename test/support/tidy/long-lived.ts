@@ -23,7 +23,7 @@ export const BOUNDED_OTHERWISE: Readonly<Record<string, string>> = {
   'postgres/admission-limit.ts': 'requests that wait, which connections bound',
   'postgres/database.ts': 'one entry for each pool',
   'postgres/fixed-statement.ts': 'one for each set of parts that the code asks for',
-  'postgres/idle-connections.ts': 'connections of the pool',
+  'postgres/driver/idle-connections.ts': 'connections of the pool',
   'postgres/postgres-sockets.ts': 'connections of the pool',
   'postgres/primary-watch.ts': 'one report for each host of DATABASE_URL, and connections of the pool',
   'process/workers/run-workers.ts': 'one entry for each worker',

@@ -1,6 +1,7 @@
 import type { AuditEntry, Input, Reply, Routes } from '@countersign/protocol'
 import { ApiError } from '../base/api-error.js'
 import type { UserContext } from '../context/context.js'
+import { inRead } from '../context/work.js'
 import { type AuditRow, listAuditEntries } from '../store/audit.js'
 
 /** Newest first. The cursor is the id of the last entry shown. */
@@ -10,12 +11,14 @@ export async function listAudit(
 ): Promise<Reply<Routes['listAudit']>> {
   const below = query.cursor ?? null
   if (below !== null && !UUID.test(below)) throw noCursor()
-  const rows = await listAuditEntries(ctx.app.database.sql, {
-    tenantId: ctx.tenant.tenantId,
-    below,
-    subject: query.subject ?? null,
-    limit: query.limit + 1,
-  })
+  const rows = await inRead(ctx, (sql) =>
+    listAuditEntries(sql, {
+      tenantId: ctx.tenant.tenantId,
+      below,
+      subject: query.subject ?? null,
+      limit: query.limit + 1,
+    }),
+  )
   if (rows === null) throw noCursor()
   const page = rows.slice(0, query.limit)
   const last = page.at(-1)

@@ -1,6 +1,7 @@
 import type { Input, JsonValue, Reply, Routes } from '@countersign/protocol'
 import { pageByTime, readTimeCursor } from '../base/time-cursor.js'
 import type { UserContext } from '../context/context.js'
+import { inRead } from '../context/work.js'
 import { listCaptures as listStoredCaptures } from '../store/captures/captures.js'
 
 /** Captures newest first, page by page, with the calls that their level stores. */
@@ -8,13 +9,15 @@ export async function listCaptures(
   ctx: UserContext,
   { query }: Input<Routes['listCaptures']>,
 ): Promise<Reply<Routes['listCaptures']>> {
-  const captures = await listStoredCaptures(ctx.app.database.sql, {
-    tenantId: ctx.tenant.tenantId,
-    agent: query.agent ?? null,
-    tool: query.tool ?? null,
-    below: readTimeCursor(query.cursor),
-    limit: query.limit + 1,
-  })
+  const captures = await inRead(ctx, (sql) =>
+    listStoredCaptures(sql, {
+      tenantId: ctx.tenant.tenantId,
+      agent: query.agent ?? null,
+      tool: query.tool ?? null,
+      below: readTimeCursor(query.cursor),
+      limit: query.limit + 1,
+    }),
+  )
   return pageByTime(captures, query.limit, {
     view: (capture) => ({
       capture_id: capture.captureId,

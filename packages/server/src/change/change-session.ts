@@ -205,7 +205,7 @@ async function decideLocked<Reply>(
   )
 }
 
-/** The session as it was read with the key, without a lock. 404 when the tenant has none by this id. */
+/** The session as it is known to be with the key, or as it is read now, without a lock. 404 when the tenant has none by this id. */
 export function loadForDecision(
   ctx: Context,
   sessionId: string,
@@ -219,7 +219,8 @@ async function loadAgain(
   sessionId: string,
   options: Pick<ChangeOptions, 'withoutPlan'>,
 ): Promise<LoadedSession> {
-  const session = await loadSession(ctx.app.database.sql, ctx.tenant.tenantId, sessionId)
+  // A state may have megabytes. Not among the lists: a kill does not wait for them.
+  const session = await inStatement(ctx, (sql) => loadSession(sql, ctx.tenant.tenantId, sessionId))
   if (session === null) throw new ApiError('NOT_FOUND')
   return unlocked(ctx, session, options)
 }

@@ -4,8 +4,8 @@ import type { SessionRow } from '../store/sessions/session-row.js'
 
 /**
  * Sessions as this process last wrote them. Never trusted alone: the statement that authenticates the key says whether the
- * stored row is still the same one (`SELECT_SESSION`), and sends the whole row where it is not. So another instance, a kill or a
- * label is seen at once, and the usual turn does not read again what it has just written.
+ * stored row is still the same one, and otherwise it is read again. So another instance, a kill or a label is seen at once,
+ * and the usual turn does not read again what it has just written.
  */
 export interface SessionCache {
   find(sessionId: string): SessionRow | null

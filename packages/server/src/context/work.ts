@@ -23,7 +23,11 @@ export function inTransaction<T>(ctx: Context, fn: (tx: Tx) => Promise<T>, optio
   return app.database.transaction(tenant.tenantId, asSignedIn, options)
 }
 
-/** For a write that is one statement: the tenant's share of connections without BEGIN and COMMIT. */
+/** For lists and pages of a tenant: its share of the connections that read. */
+export const inRead = <T>({ app, tenant }: Context, fn: (sql: Sql) => Promise<T>): Promise<T> =>
+  app.database.read(tenant.tenantId, fn)
+
+/** For a write, or the read of a session to change, that is one statement: the tenant's share without BEGIN and COMMIT. */
 export const inStatement = <T>({ app, tenant }: Context, fn: (sql: Sql) => Promise<T>): Promise<T> =>
   app.database.single(tenant.tenantId, fn)
 

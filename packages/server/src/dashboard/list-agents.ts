@@ -1,6 +1,7 @@
 import { environmentSchema, type Reply, type Routes, type UnnamedAgents } from '@countersign/protocol'
 import { groupBy } from '../base/group-by.js'
 import type { UserContext } from '../context/context.js'
+import { inRead } from '../context/work.js'
 import { countAgents, countTroubledSessions, listAttachments, listKnownAgents } from '../store/dashboard/agents.js'
 import { sumDecisions, sumSessions } from '../store/dashboard/decision-counts.js'
 import { countUnansweredByAgent } from '../store/dashboard/unanswered-calls.js'
@@ -15,20 +16,19 @@ const MOST = 200
 
 /** Agents of the last 30 days: how much of what they do is enforced, and which plan governs them where. */
 export async function listAgents(ctx: UserContext): Promise<Reply<Routes['listAgents']>> {
-  const { sql } = ctx.app.database
   const { tenantId } = ctx.tenant
   const nowMs = ctx.app.clock().getTime()
   const since = new Date(Math.floor(nowMs / HOUR_MS) * HOUR_MS - WINDOW_HOURS * HOUR_MS)
   const [begun, known, aside] = await Promise.all([
-    sumSessions(sql, { tenantId, since }),
-    listKnownAgents(sql, tenantId),
-    countCapturesAside(sql, tenantId),
+    inRead(ctx, (sql) => sumSessions(sql, { tenantId, since })),
+    inRead(ctx, (sql) => listKnownAgents(sql, tenantId)),
+    inRead(ctx, (sql) => countCapturesAside(sql, tenantId)),
   ])
   // A tenant may have a new agent with each session: all that follows is asked for these alone.
   const names = new Set([...begun, ...known, ...aside].map(({ agent }) => agent))
   const [activity, attachments] = await Promise.all([
     loadAgentActivity(ctx, { nowMs, since, begun, agents: [...names, ''] }),
-    listAttachments(sql, tenantId, [...names]),
+    inRead(ctx, (sql) => listAttachments(sql, tenantId, [...names])),
   ])
   names.delete('')
   const learnedOf = rowOf(known)
@@ -58,7 +58,7 @@ export async function listAgents(ctx: UserContext): Promise<Reply<Routes['listAg
   const unnamed = activity.of('', null)
   return {
     agents: newestFirst.slice(0, MOST),
-    total: await countAgents(sql, tenantId, since),
+    total: await inRead(ctx, (sql) => countAgents(sql, tenantId, since)),
     unnamed: unnamed.sessions + unnamed.calls.enforced + unnamed.health.unanswered_calls === 0 ? null : unnamed,
   }
 }
@@ -92,12 +92,13 @@ async function loadAgentActivity(
   ctx: UserContext,
   { nowMs, since, begun, agents }: AskedAgents,
 ): Promise<AgentActivity> {
-  const { sql } = ctx.app.database
   const { tenantId } = ctx.tenant
   const [{ byAgent: decided }, troubled, unanswered] = await Promise.all([
-    sumDecisions(sql, { tenantId, since, spanSeconds: (2 * WINDOW_HOURS * HOUR_MS) / 1_000, agents }),
-    countTroubledSessions(sql, { tenantId, since, agents }),
-    countUnansweredByAgent(sql, tenantId, agents),
+    inRead(ctx, (sql) =>
+      sumDecisions(sql, { tenantId, since, spanSeconds: (2 * WINDOW_HOURS * HOUR_MS) / 1_000, agents }),
+    ),
+    inRead(ctx, (sql) => countTroubledSessions(sql, { tenantId, since, agents })),
+    inRead(ctx, (sql) => countUnansweredByAgent(sql, tenantId, agents)),
   ])
   const begunOf = rowOf(begun)
   const decidedOf = byAgent(decided)

@@ -2,7 +2,7 @@ import { bucketEndMs, limitIdFor, type NamedLimit, type Steps } from '@countersi
 import { type Input, type Reply, type Routes, type SharedLimitUsage, windowMs } from '@countersign/protocol'
 import { groupBy } from '../base/group-by.js'
 import type { UserContext } from '../context/context.js'
-import { inTurns } from '../context/work.js'
+import { inRead, inTurns } from '../context/work.js'
 import {
   findLimitUsage,
   KEYS_READ,
@@ -17,12 +17,11 @@ export async function listSharedLimits(
   ctx: UserContext,
   { query: { key } }: Input<Routes['listSharedLimits']>,
 ): Promise<Reply<Routes['listSharedLimits']>> {
-  const { sql } = ctx.app.database
   const { tenantId } = ctx.tenant
-  const rows = await listLimitUsage(sql, tenantId)
+  const rows = await inRead(ctx, (sql) => listLimitUsage(sql, tenantId))
   const more = rows[0]?.moreLimits ?? false
   if (rows.length === 0) return { limits: [], more }
-  const salt = await loadLimitSalt(sql, tenantId)
+  const salt = await inRead(ctx, (sql) => loadLimitSalt(sql, tenantId))
   const ids = (limit: NamedLimit, names: readonly string[]) =>
     names.flatMap((name) => {
       const id = limitIdFor(limit, name, salt)
@@ -30,11 +29,11 @@ export async function listSharedLimits(
     })
   if (key !== undefined) {
     const wanted = firstOfEach(rows).flatMap((limit) => ids(limit, [key]))
-    const found = await findLimitUsage(sql, tenantId, wanted)
+    const found = await inRead(ctx, (sql) => findLimitUsage(sql, tenantId, wanted))
     return { limits: limitsOf(found, new Map(wanted.map(({ id }) => [id, key]))), more }
   }
   const perAgent = firstOfEach(rows).filter(({ per }) => per === 'agent')
-  const agents = perAgent.length === 0 ? [] : await listAgentNames(sql, tenantId)
+  const agents = perAgent.length === 0 ? [] : await inRead(ctx, (sql) => listAgentNames(sql, tenantId))
   const names = await inTurns(
     ctx,
     namesInSteps(agents, (agent) => perAgent.flatMap((limit) => ids(limit, [agent]))),

@@ -1,5 +1,6 @@
 import { type Bucket, LIMITS, type Reply, type Routes } from '@countersign/protocol'
 import type { UserContext } from '../context/context.js'
+import { inRead } from '../context/work.js'
 import { countActiveKeys } from '../store/accounts/api-keys.js'
 import { readBuckets } from '../store/accounts/buckets.js'
 import { countRuns } from '../store/runs/runs.js'
@@ -10,9 +11,9 @@ const BUCKETS: readonly Bucket[] = ['write', 'proposal', 'capture', 'read', 'sto
 export async function loadLimits(ctx: UserContext): Promise<Reply<Routes['loadLimits']>> {
   const numbers = ctx.app.config.quotas[ctx.tenant.quota]
   const [levels, runs, keys] = await Promise.all([
-    readBuckets(ctx.app.database.sql, ctx.tenant.tenantId),
-    countRuns(ctx.app.database.sql, ctx.tenant.tenantId),
-    countActiveKeys(ctx.app.database.sql, ctx.tenant.tenantId),
+    inRead(ctx, (sql) => readBuckets(sql, ctx.tenant.tenantId)),
+    inRead(ctx, (sql) => countRuns(sql, ctx.tenant.tenantId)),
+    inRead(ctx, (sql) => countActiveKeys(sql, ctx.tenant.tenantId)),
   ])
   const available = (bucket: Bucket): number => {
     const level = levels.find((row) => row.bucket === bucket)

@@ -1,5 +1,6 @@
 import type { BlockReason, Input, OverviewView, Reply, Routes } from '@countersign/protocol'
 import type { UserContext } from '../context/context.js'
+import { inRead } from '../context/work.js'
 import { sumDecisions, sumSessions } from '../store/dashboard/decision-counts.js'
 import { listRecentBlocks } from '../store/dashboard/recent-blocks.js'
 import { countTroubles } from '../store/dashboard/session-list.js'
@@ -28,15 +29,16 @@ export async function loadOverview(
   const spanMs = spanSeconds * 1_000
   const since = new Date((Math.floor(ctx.app.clock().getTime() / spanMs) - spans + 1) * spanMs)
   const { tenantId } = ctx.tenant
-  const { sql } = ctx.app.database
-  const busiest = sumSessions(sql, { tenantId, since })
+  const busiest = inRead(ctx, (sql) => sumSessions(sql, { tenantId, since }))
   const [agents, { bySpan, byAgent }, troubles, blocks, unanswered, drifting] = await Promise.all([
     busiest,
-    busiest.then((rows) => sumDecisions(sql, { tenantId, since, spanSeconds, agents: rows.map(({ agent }) => agent) })),
-    countTroubles(sql, { tenantId, since }),
-    listRecentBlocks(sql, tenantId, RECENT_BLOCKS),
-    countUnansweredCalls(sql, tenantId),
-    listDriftingPlans(sql, tenantId, DRIFTING_PLANS),
+    busiest.then((rows) =>
+      inRead(ctx, (sql) => sumDecisions(sql, { tenantId, since, spanSeconds, agents: rows.map(({ agent }) => agent) })),
+    ),
+    inRead(ctx, (sql) => countTroubles(sql, { tenantId, since })),
+    inRead(ctx, (sql) => listRecentBlocks(sql, tenantId, RECENT_BLOCKS)),
+    inRead(ctx, (sql) => countUnansweredCalls(sql, tenantId)),
+    inRead(ctx, (sql) => listDriftingPlans(sql, tenantId, DRIFTING_PLANS)),
   ])
   return {
     range: query.range,

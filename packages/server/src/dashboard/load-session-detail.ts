@@ -4,6 +4,7 @@ import { loadForDecision } from '../change/change-session.js'
 import { pendingCalls, sessionView } from '../change/session-view.js'
 import { stickyOwnerText } from '../change/shared-limits.js'
 import type { UserContext } from '../context/context.js'
+import { inRead } from '../context/work.js'
 import { loadListedSession } from '../store/dashboard/session-list.js'
 import type { SessionRow } from '../store/sessions/session-row.js'
 import { loadBeginning } from '../store/sessions/sticky-labels.js'
@@ -14,7 +15,7 @@ export async function loadSessionDetail(
   { params }: Input<Routes['loadSessionDetail']>,
 ): Promise<Reply<Routes['loadSessionDetail']>> {
   const { session, plan } = await loadForDecision(ctx, params.session_id)
-  const row = await loadListedSession(ctx.app.database.sql, ctx.tenant.tenantId, params.session_id)
+  const row = await inRead(ctx, (sql) => loadListedSession(sql, ctx.tenant.tenantId, params.session_id))
   if (row === undefined) throw new ApiError('NOT_FOUND')
   return {
     session: sessionView(session, plan),
@@ -29,7 +30,7 @@ async function stickyLabels(ctx: UserContext, { fixed, head }: SessionRow): Prom
   const owner = stickyOwnerText(fixed.principal)
   const { labels } = head.state
   if (owner === null || labels.length === 0) return []
-  const { stickyLabels } = await loadBeginning(ctx.app.database.sql, ctx.tenant.tenantId, owner)
+  const { stickyLabels } = await inRead(ctx, (sql) => loadBeginning(sql, ctx.tenant.tenantId, owner))
   return labels.filter((label) => stickyLabels.includes(label))
 }
 

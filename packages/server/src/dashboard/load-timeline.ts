@@ -19,7 +19,7 @@ import type {
 } from '@countersign/protocol'
 import { loadForDecision } from '../change/change-session.js'
 import type { UserContext } from '../context/context.js'
-import { inTurns } from '../context/work.js'
+import { inRead, inTurns } from '../context/work.js'
 import { changedParts, checkContent } from '../ledgers/content-check.js'
 import { requireStillStored } from '../ledgers/still-stored.js'
 import { reportChanged } from '../ledgers/verify-ledger.js'
@@ -37,16 +37,17 @@ export async function loadTimeline(
   { params, query }: Input<Routes['loadTimeline']>,
 ): Promise<Reply<Routes['loadTimeline']>> {
   const { session, plan } = await loadForDecision(ctx, params.session_id)
-  const { sql } = ctx.app.database
   const { fixed, head } = session
   const scope = { tenantId: fixed.tenantId, sessionId: fixed.sessionId, upTo: head.ledger.seq }
   const state = await stateBefore(ctx, { ...scope, upTo: Math.min(query.after, scope.upTo) }, plan)
-  const read = await loadEvents(sql, { ...scope, after: query.after, limit: query.limit, maxBytes: PAGE_BYTES })
+  const read = await inRead(ctx, (sql) =>
+    loadEvents(sql, { ...scope, after: query.after, limit: query.limit, maxBytes: PAGE_BYTES }),
+  )
   const proposals = read.filter(isProposal).map(({ seq }) => seq)
-  const { turns, cutAt } = await loadTurns(sql, fixed, proposals, PAGE_BYTES)
+  const { turns, cutAt } = await inRead(ctx, (sql) => loadTurns(sql, fixed, proposals, PAGE_BYTES))
   const events = cutAt === null ? read : read.filter(({ seq }) => seq < cutAt)
   const receipts = await receiptsOf(ctx, fixed, events)
-  await requireStillStored(sql, fixed)
+  await inRead(ctx, (sql) => requireStillStored(sql, fixed))
   const items = await inTurns(ctx, itemsInSteps({ ctx, fixed, plan, state, turns, receipts }, events))
   const last = items.at(-1)?.seq ?? scope.upTo
   return { items, next: last < scope.upTo ? last : null, head: head.ledger }
@@ -62,7 +63,7 @@ async function stateBefore(
 ): Promise<SessionState | null> {
   let state: SessionState | null = null
   for (let after = 0; after < scope.upTo; ) {
-    const events = await loadEvents(ctx.app.database.sql, { ...scope, after, ...FOLD_BATCH })
+    const events = await inRead(ctx, (sql) => loadEvents(sql, { ...scope, after, ...FOLD_BATCH }))
     if (events.length === 0) break
     state = await inTurns(ctx, foldInSteps(state, events, plan))
     after = events.at(-1)?.seq ?? scope.upTo
@@ -96,14 +97,13 @@ async function receiptsOf(
   fixed: FixedSession,
   events: readonly ChainedEvent[],
 ): Promise<ReceiptEvents> {
-  const { sql } = ctx.app.database
   const pending = events.filter(isProposal).flatMap(({ body }) => {
     const { calls } = body as unknown as LedgerBody<'proposal'>
     return calls.flatMap(({ pending_call_id }) => pending_call_id ?? [])
   })
-  const stored = await loadReceipts(sql, fixed, pending)
+  const stored = await inRead(ctx, (sql) => loadReceipts(sql, fixed, pending))
   const seqs = new Set([...stored.values()].map(({ seq }) => seq))
-  const rows = await findEventsAt(sql, fixed, [...seqs])
+  const rows = await inRead(ctx, (sql) => findEventsAt(sql, fixed, [...seqs]))
   return { stored, events: await inTurns(ctx, readEvents(fixed, rows)) }
 }
 

@@ -36,9 +36,9 @@ export function keyHashOf({ header, incoming }: Pick<HttpRequest, 'header' | 'in
  */
 export async function authenticateKey(
   keys: KeyAuthentication,
-  { keyHash, bucket, session = null }: NamedKey & { session?: KeyUse['session'] },
+  { keyHash, bucket, known = null }: NamedKey & Pick<KeyUse, 'known'>,
 ): Promise<KeyHolder> {
-  const holder = await take(keys, { keyHash, bucket, session }, keys.tokens.topUp(keyHash, bucket))
+  const holder = await take(keys, { keyHash, bucket, known }, keys.tokens.topUp(keyHash, bucket))
   if (holder === null) throw unauthenticated()
   keys.keyUsage.note(holder.tenantId, holder.keyId)
   if (!holder.verified) throw new ApiError('EMAIL_NOT_VERIFIED')
@@ -48,7 +48,7 @@ export async function authenticateKey(
 /** Takes more tokens in advance. If that fails, the requests that follow find none and enter like any other. */
 export async function renewTokens(keys: KeyAuthentication, { keyHash, bucket }: NamedKey): Promise<void> {
   const topUp = keys.tokens.renewal(keyHash, bucket)
-  await take(keys, { keyHash, bucket, session: null }, topUp).catch(() => {})
+  await take(keys, { keyHash, bucket }, topUp).catch(() => {})
 }
 
 interface NamedKey {
@@ -59,10 +59,10 @@ interface NamedKey {
 /** Authenticates the key and takes tokens from its tenant's bucket. Null: there is no such key. */
 async function take(
   { sql, quotas }: KeyAuthentication,
-  { keyHash, bucket, session }: NamedKey & { session: NonNullable<KeyUse['session']> | null },
+  { keyHash, bucket, known = null }: NamedKey & Pick<KeyUse, 'known'>,
   { wanted, returned, complete }: TopUp,
 ): Promise<KeyHolder | null> {
-  const use = { keyHash, bucket, perMinute: ratesOf(quotas, bucket), wanted, returned, session }
+  const use = { keyHash, bucket, perMinute: ratesOf(quotas, bucket), wanted, returned, known }
   const holder = await useKey(sql, use).catch((error: unknown) => {
     complete(null)
     throw error

@@ -1,7 +1,8 @@
-import { type Bucket, idSchema, type Route } from '@countersign/protocol'
+import type { Bucket, Route } from '@countersign/protocol'
 import type { ApiError } from '../base/api-error.js'
 import type { Context, OpenContext, Services, UserContext } from '../context/context.js'
 import { takeToken } from '../store/accounts/buckets.js'
+import type { SessionRow } from '../store/sessions/session-row.js'
 import { authenticateKey, keyHashOf } from './authenticate.js'
 import { authenticateCookie } from './authenticate-cookie.js'
 import type { ByteQuota } from './byte-quota.js'
@@ -20,7 +21,7 @@ export interface AuthorizationParts extends Services {
 
 /** How a route is entered, beside who may. */
 export interface EntryOptions {
-  /** The session that is read together with the key. */
+  /** The session that is looked at together with the key, if this process knows it. */
   readonly sessionId?: string | undefined
   /** The route re-checks the key by its write. */
   readonly rechecksKey?: boolean
@@ -42,26 +43,19 @@ export function createAuthorization(parts: AuthorizationParts): Authorization {
   const tokens = parts.prepaidTokens ?? createPrepaidTokens(parts.memories.cache('prepaid_tokens'))
   const keys = { sql: database.sql, keyUsage, tokens, quotas: config.quotas }
 
-  /** Before the path is checked: what is no id names no session. */
-  const named = (sessionId: string | undefined) => {
-    if (sessionId === undefined) return null
-    const known = parts.sessions.find(sessionId)
-    return known !== null || idSchema.safeParse(sessionId).success ? { id: sessionId, known } : null
-  }
-
   const byKey = (open: OpenContext, bucket: Bucket, { sessionId, rechecksKey = false }: EntryOptions) => {
     const keyHash = keyHashOf(open.request.http)
-    const session = named(sessionId)
-    const enter = () => authenticated(open, { keyHash, bucket, session })
-    const known = rechecksKey ? (session?.known ?? null) : null
-    return (known && enterOnRecentKey(keys, open, { keyHash, bucket, known, enter })) ?? enter()
+    const known = sessionId === undefined ? null : parts.sessions.find(sessionId)
+    const enter = () => authenticated(open, { keyHash, bucket, known })
+    const entered = rechecksKey && known !== null && enterOnRecentKey(keys, open, { keyHash, bucket, known, enter })
+    return entered || enter()
   }
 
   const authenticated = async (
     { app, request }: OpenContext,
-    { keyHash, bucket, session }: { keyHash: Buffer; bucket: Bucket; session: ReturnType<typeof named> },
+    { keyHash, bucket, known }: { keyHash: Buffer; bucket: Bucket; known: SessionRow | null },
   ): Promise<Context> => {
-    const holder = await authenticateKey(keys, { keyHash, bucket, session })
+    const holder = await authenticateKey(keys, { keyHash, bucket, known })
     const perMinute = config.quotas[holder.quota][bucket]
     throttle({ bucket, perMinute, taken: (holder.granted ?? 0) > 0, tokens: holder.tokens ?? 0 }, request.replyHeaders)
     return { app, request, tenant: holder, signIn: null, session: holder.session, recentKey: null }

@@ -2,6 +2,7 @@ import { planRates } from '@countersign/engine'
 import type { PlanDetail } from '@countersign/protocol'
 import { ApiError } from '../base/api-error.js'
 import type { Context } from '../context/context.js'
+import { inRead } from '../context/work.js'
 import { findGovernancePlan, type GovernancePlan } from '../store/governance/governance-plans.js'
 import { countPlanUse } from '../store/governance/plan-use.js'
 import { comparePlan, planDetail } from './plan-detail.js'
@@ -9,7 +10,7 @@ import { readPack } from './read-pack.js'
 
 /** A stored plan as people see it. */
 export async function detailOf(ctx: Context, planId: string): Promise<PlanDetail> {
-  const plan = await findGovernancePlan(ctx.app.database.sql, ctx.tenant.tenantId, planId)
+  const plan = await inRead(ctx, (sql) => findGovernancePlan(sql, ctx.tenant.tenantId, planId))
   if (plan === null) throw new ApiError('NOT_FOUND')
   const pack = await readPack(ctx, plan.files)
   const wasApproved = plan.state === 'approved' || plan.state === 'superseded'
@@ -20,5 +21,5 @@ export async function detailOf(ctx: Context, planId: string): Promise<PlanDetail
 
 async function useOf(ctx: Context, { agent, environment, compiledHash }: GovernancePlan, since: Date) {
   const plan = { tenantId: ctx.tenant.tenantId, agent, environment, compiledHash, since }
-  return { ...(await countPlanUse(ctx.app.database.sql, plan)), since }
+  return { ...(await inRead(ctx, (sql) => countPlanUse(sql, plan))), since }
 }

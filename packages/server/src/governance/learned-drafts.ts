@@ -3,7 +3,7 @@ import { createFairGate } from '../base/work/fair-gate.js'
 import { TaskFailed } from '../base/work/worker-thread.js'
 import type { Context } from '../context/context.js'
 import type { DraftedTool, DraftedTools, ToolsToDraft } from '../context/tasks.js'
-import { workOwner } from '../context/work.js'
+import { inRead, workOwner } from '../context/work.js'
 import { loadNewestCaptures } from '../store/captures/captures.js'
 import {
   type CustomerContract,
@@ -63,18 +63,18 @@ export function withLearnedDrafts<Result>(
 }
 
 async function learnedDrafts(ctx: Context, { agent, measure }: Wanted): Promise<AgentLearning | null> {
-  const { sql } = ctx.app.database
   const { tenantId } = ctx.tenant
-  const [known] = await listLearnedAgents(sql, tenantId, agent)
+  const [known] = await inRead(ctx, (sql) => listLearnedAgents(sql, tenantId, agent))
   if (known === undefined) return null
   const [tools, offered, written] = await Promise.all([
-    loadLearnedTools(sql, { tenantId, agent }),
-    loadOfferedTools(sql, tenantId, agent),
-    loadCustomerContracts(sql, tenantId, agent),
+    inRead(ctx, (sql) => loadLearnedTools(sql, { tenantId, agent })),
+    inRead(ctx, (sql) => loadOfferedTools(sql, tenantId, agent)),
+    inRead(ctx, (sql) => loadCustomerContracts(sql, tenantId, agent)),
   ])
   const read = tools.flatMap(({ toolName, summary }) => (summary === null ? [] : [{ toolName, summary }]))
   const unread = new Set(tools.flatMap(({ toolName, summary }) => (summary === null ? [toolName] : [])))
-  const captures = measure === null ? null : await loadNewestCaptures(sql, { tenantId, agent }, MEASURED_BY)
+  const captures =
+    measure === null ? null : await inRead(ctx, (sql) => loadNewestCaptures(sql, { tenantId, agent }, MEASURED_BY))
   const { drafts, sessions, session } = await drafted(ctx, {
     summaries: read.map(({ summary }) => summary),
     // They were called: a draft of their schemas alone would say that they were not.

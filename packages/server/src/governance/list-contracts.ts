@@ -1,6 +1,6 @@
 import { type ContractRow, confidenceOf, type Input, type Reply, type Routes } from '@countersign/protocol'
 import type { UserContext } from '../context/context.js'
-import { inPlanThread } from '../context/work.js'
+import { inPlanThread, inRead } from '../context/work.js'
 import { listLearnedAgents } from '../store/captures/learned-tools.js'
 import { findApprovedPlans } from '../store/governance/plans.js'
 import { type AgentLearning, withLearnedDrafts } from './learned-drafts.js'
@@ -11,7 +11,7 @@ export async function listContracts(
   ctx: UserContext,
   { query }: Input<Routes['listContracts']>,
 ): Promise<Reply<Routes['listContracts']>> {
-  const agents = await listLearnedAgents(ctx.app.database.sql, ctx.tenant.tenantId, query.agent ?? null)
+  const agents = await inRead(ctx, (sql) => listLearnedAgents(sql, ctx.tenant.tenantId, query.agent ?? null))
   const contracts: ContractRow[] = []
   let size = 0
   let more = false
@@ -36,7 +36,7 @@ const sizeOf = ({ yaml, words, notes, drift }: ContractRow): number =>
   [yaml, ...words, ...notes, ...drift].reduce((sum, text) => sum + text.length, 0)
 
 async function rowsOf(ctx: UserContext, learning: AgentLearning): Promise<ContractRow[]> {
-  const running = await findApprovedPlans(ctx.app.database.sql, ctx.tenant.tenantId, learning.agent)
+  const running = await inRead(ctx, (sql) => findApprovedPlans(sql, ctx.tenant.tenantId, learning.agent))
   const approved = new Set(running.flatMap(({ tools }) => tools))
   const drift = await driftOf(ctx, learning, running[0]?.compiled ?? null)
   const words = await wordsOfWritten(ctx, learning)

@@ -1,5 +1,6 @@
 import type { Input, Reply, Routes } from '@countersign/protocol'
 import type { Context } from '../context/context.js'
+import { inRead } from '../context/work.js'
 import { findPlansOf, type GovernancePlan } from '../store/governance/governance-plans.js'
 import { findPlan } from '../store/governance/plans.js'
 
@@ -11,13 +12,15 @@ export async function lookupPlan(
   { query }: Input<Routes['lookupPlan']>,
 ): Promise<Reply<Routes['lookupPlan']>> {
   const { agent, environment } = query
-  const { approved, draft } = await findPlansOf(ctx.app.database.sql, {
-    tenantId: ctx.tenant.tenantId,
-    agent,
-    environment,
-  })
+  const { approved, draft } = await inRead(ctx, (sql) =>
+    findPlansOf(sql, {
+      tenantId: ctx.tenant.tenantId,
+      agent,
+      environment,
+    }),
+  )
   const compiled =
-    approved === null ? null : await findPlan(ctx.app.database.sql, ctx.tenant.tenantId, approved.compiledHash)
+    approved === null ? null : await inRead(ctx, (sql) => findPlan(sql, ctx.tenant.tenantId, approved.compiledHash))
   return {
     agent,
     environment,

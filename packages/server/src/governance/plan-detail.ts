@@ -2,7 +2,7 @@ import { confidenceOf, type PlanDetail, type PlanRates, type PlanRow } from '@co
 import { sha256 } from '../base/crypto/secrets.js'
 import type { Context } from '../context/context.js'
 import type { CompiledPack } from '../context/tasks.js'
-import { inPlanThread } from '../context/work.js'
+import { inPlanThread, inRead } from '../context/work.js'
 import { listKnownTools } from '../store/captures/learned-tools.js'
 import {
   filesText,
@@ -26,12 +26,15 @@ export async function comparePlan(
   pack: CompiledPack,
   approvedAt: Date | null = null,
 ): Promise<Comparison> {
-  const { sql } = ctx.app.database
   const scope: Scope = { tenantId: ctx.tenant.tenantId, agent, environment }
-  const { approved } = await findPlansOf(sql, scope)
-  const other = approvedAt === null ? approved : await findPlanBefore(sql, { ...scope, decidedAt: approvedAt })
-  const running = other === null ? null : await findPlanText(sql, scope.tenantId, other.compiledHash)
-  const known = await listKnownTools(sql, scope.tenantId, agent)
+  const { approved } = await inRead(ctx, (sql) => findPlansOf(sql, scope))
+  const other =
+    approvedAt === null
+      ? approved
+      : await inRead(ctx, (sql) => findPlanBefore(sql, { ...scope, decidedAt: approvedAt }))
+  const running =
+    other === null ? null : await inRead(ctx, (sql) => findPlanText(sql, scope.tenantId, other.compiledHash))
+  const known = await inRead(ctx, (sql) => listKnownTools(sql, scope.tenantId, agent))
   const learned = known.map(({ toolName, samples }) => ({ tool: toolName, samples, confidence: confidenceOf(samples) }))
   const { compiled, advisories } = pack
   const comparison = await inPlanThread(ctx, 'comparePlans', { pack: { compiled, advisories }, running, learned })

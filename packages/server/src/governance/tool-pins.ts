@@ -4,7 +4,7 @@ import { ApiError } from '../base/api-error.js'
 import { isoTime } from '../base/iso-time.js'
 import { audit } from '../context/audit.js'
 import type { Context, UserContext } from '../context/context.js'
-import { inOwedTurns, inTransaction } from '../context/work.js'
+import { inOwedTurns, inRead, inTransaction } from '../context/work.js'
 import { writeJson } from '../context/write-json.js'
 import {
   approvePinnedChange,
@@ -45,8 +45,8 @@ function* hashInSteps(tools: readonly SeenTool[]): Steps<Map<string, SeenTool & 
   return seen
 }
 
-export async function listToolPins({ app, tenant }: UserContext): Promise<Reply<Routes['listToolPins']>> {
-  const rows = await listChangedPins(app.database.sql, tenant.tenantId, LIMITS.shownToolPins)
+export async function listToolPins(ctx: UserContext): Promise<Reply<Routes['listToolPins']>> {
+  const rows = await inRead(ctx, (sql) => listChangedPins(sql, ctx.tenant.tenantId, LIMITS.shownToolPins))
   return { pins: rows.map(viewOf) }
 }
 

@@ -20,7 +20,7 @@ export const handlers = {
   ...dashboardHandlers,
 } satisfies Partial<Handlers>
 
-/** Routes whose path names a session that they need: it is read together with the key, in the same statement. */
+/** Routes whose path names a session that they need: whether it is still as it is known is asked together with the key. */
 export const readsSession: ReadonlySet<RouteName> = new Set(sessionRoutes)
 
 /** Routes that do nothing but change their session, so that the statement that writes can re-check the key. */

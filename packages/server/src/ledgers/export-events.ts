@@ -1,6 +1,7 @@
 import type { Input, Reply, Routes } from '@countersign/protocol'
 import { loadForDecision } from '../change/change-session.js'
 import type { Context } from '../context/context.js'
+import { inRead } from '../context/work.js'
 import { exportPage } from './export-page.js'
 
 /** Exports the ledger page by page; the first page holds the plan and the snapshot, so that it verifies offline. */
@@ -9,5 +10,5 @@ export async function exportEvents(
   { params, query }: Input<Routes['exportEvents']>,
 ): Promise<Reply<Routes['exportEvents']>> {
   const { session } = await loadForDecision(ctx, params.session_id)
-  return exportPage(ctx.app.database.sql, session, query)
+  return inRead(ctx, (sql) => exportPage(sql, session, query))
 }

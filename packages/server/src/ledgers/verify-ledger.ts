@@ -3,7 +3,7 @@ import type { ChainedEvent, JsonValue, LedgerBody, LedgerHead, SignedHead } from
 import { createFairGate } from '../base/work/fair-gate.js'
 import type { LoadedSession } from '../change/change-session.js'
 import type { Context } from '../context/context.js'
-import { inTurns } from '../context/work.js'
+import { inRead, inTurns } from '../context/work.js'
 import { findPlan } from '../store/governance/plans.js'
 import { loadEvents } from '../store/sessions/ledger.js'
 import type { FixedSession, SessionRow } from '../store/sessions/session-row.js'
@@ -36,23 +36,24 @@ export const verifyLedger = (ctx: Context, loaded: LoadedSession): Promise<Ledge
   gate.run(ctx.tenant.tenantId, () => verify(ctx, loaded))
 
 async function verify(ctx: Context, { session: known, plan }: LoadedSession): Promise<LedgerVerdict> {
-  const { sql } = ctx.app.database
-  const { session, signed } = await withSignedHead(sql, known)
+  const { session, signed } = await inRead(ctx, (sql) => withSignedHead(sql, known))
   const { tenantId, sessionId, compiledHash } = session.fixed
   const { ledger: head, state } = session.head
-  const compiled_session = await findPlan(sql, tenantId, compiledHash)
+  const compiled_session = await inRead(ctx, (sql) => findPlan(sql, tenantId, compiledHash))
   const hash = compiled_session === null ? '' : await inTurns(ctx, hashPlanInSteps(compiled_session))
   const exported = { session_id: sessionId, compiled_hash: compiledHash, compiled_session }
   const check = createExportCheck(exported, { plan, hash })
   const verdict = async (events: number, problem: string | null): Promise<LedgerVerdict> => {
-    if (problem !== null) await requireStillStored(sql, session.fixed)
+    if (problem !== null) await inRead(ctx, (sql) => requireStillStored(sql, session.fixed))
     return { verified: problem === null, events, head, problem, signed }
   }
   let read = 0
   let hashAt: string | null = null
   let changed: string | null = null
   while (read < head.seq) {
-    const events = await loadEvents(sql, { tenantId, sessionId, after: read, upTo: head.seq, ...BATCH })
+    const events = await inRead(ctx, (sql) =>
+      loadEvents(sql, { tenantId, sessionId, after: read, upTo: head.seq, ...BATCH }),
+    )
     if (events.length === 0) break
     const broken = await inTurns(ctx, addInSteps(check, events))
     if (broken !== null) return verdict(read + events.length, `event ${broken.brokenAt}: ${broken.problem}`)
@@ -100,10 +101,10 @@ async function changedContent(
   while (from !== null) {
     const first: number = from
     const left = proposals.filter(({ seq }) => seq >= first)
-    const page = await loadTurns(ctx.app.database.sql, fixed, left.map(seqOf), BATCH.maxBytes)
+    const page = await inRead(ctx, (sql) => loadTurns(sql, fixed, left.map(seqOf), BATCH.maxBytes))
     const read = left.filter(({ seq }) => page.cutAt === null || seq < page.cutAt)
     const found = await inTurns(ctx, firstChange(fixed, read, page.turns))
-    if (found !== null) await requireStillStored(ctx.app.database.sql, fixed)
+    if (found !== null) await inRead(ctx, (sql) => requireStillStored(sql, fixed))
     if (found !== null) return `event ${found.seq}: ${reportChanged(ctx, fixed, found.seq, found.parts)}`
     from = page.cutAt
   }

@@ -2,14 +2,14 @@ import postgres from 'postgres'
 import { forOneHost, isPooled } from '../base/database-address.js'
 import { isoTime } from '../base/iso-time.js'
 import { createAdmissionLimit } from './admission-limit.js'
-import { appendRows } from './append-rows.js'
 import { begin } from './begin.js'
+import { appendRows } from './driver/append-rows.js'
+import { createPoolSockets, keepIdleListShort, type PoolSockets } from './driver/idle-connections.js'
+import { readTextArray, writeTextArray } from './driver/text-array.js'
 import { DatabaseBusy, DatabaseUnreachable } from './gave-up.js'
-import { createPoolSockets, keepIdleListShort, type PoolSockets } from './idle-connections.js'
 import { createPostgresSockets, type PostgresAddress, type PostgresSockets } from './postgres-sockets.js'
 import type { Sql, Tx } from './sql.js'
 import { createStayAwake } from './stay-awake.js'
-import { readTextArray, writeTextArray } from './text-array.js'
 import { createWarmConnections } from './warm-connections.js'
 
 export interface DatabaseOptions {
@@ -26,8 +26,13 @@ export interface WorkOptions {
 }
 
 export interface Database {
-  /** For short statements outside a transaction (authentication, reads). Never waits behind a row lock of `transaction`. */
+  /**
+   * For short statements that everybody's requests need, such as authentication. Never waits behind a row lock of
+   * `transaction`, nor behind what a tenant reads.
+   */
   readonly sql: Sql
+  /** For what is read of a tenant, which may be long: lists, pages, sessions. A tenant reads on half of the connections. */
+  read<T>(tenantId: string, fn: (sql: Sql) => Promise<T>): Promise<T>
   /** Runs `fn` in one transaction on one connection. A tenant holds at most half of the working connections. */
   transaction<T>(tenantId: string, fn: (tx: Tx) => Promise<T>, options?: WorkOptions): Promise<T>
   /** For a write that is one statement: the tenant's share of connections without BEGIN and COMMIT. */
@@ -40,25 +45,36 @@ export interface Database {
 export const STATEMENT_TIMEOUT_MS = 15_000
 export const LOCK_TIMEOUT_MS = 2_000
 const IDLE_IN_TRANSACTION_MS = 10_000
+/** How long a read of a tenant waits for others of the same tenant. */
+const READ_WAIT_MS = 10_000
 
 export function createDatabase(options: DatabaseOptions): Database {
   const lockTimeoutMs = options.lockTimeoutMs ?? LOCK_TIMEOUT_MS
-  // Two pools, so that authentication and reads never queue behind a write that waits for a row lock.
-  const quickSize = Math.max(2, Math.floor(options.poolSize / 4))
-  const workSize = Math.max(2, options.poolSize - quickSize)
+  // Three pools, so that authentication never queues behind a write that waits for a row lock, nor behind a long list.
+  const quickSize = Math.ceil(options.poolSize / 5)
+  const readSize = Math.max(1, Math.floor(options.poolSize / 5))
+  const workSize = Math.max(2, options.poolSize - quickSize - readSize)
   const sockets = createPostgresSockets(options.url)
   const quick = connect(options, { max: quickSize, max_pipeline: 1 }, sockets)
+  const reading = connect(options, { max: readSize, max_pipeline: 1 }, sockets)
   const work = createWarmConnections(workSize, () => connect(options, { max: 1, connection: FIXED_PLANS }, sockets))
-  const stopTidying = keepIdleListShort(quick, socketsOf(quick))
+  const stopTidying = [quick, reading].map((pool) => keepIdleListShort(pool, socketsOf(pool)))
   const admission = createAdmissionLimit({
     slots: workSize,
     perTenant: Math.ceil(workSize / 2),
     waitMs: lockTimeoutMs,
     timedOut: (waitMs) => noConnection(work.any, waitMs),
   })
+  const readers = createAdmissionLimit({
+    slots: readSize,
+    perTenant: Math.ceil(readSize / 2),
+    waitMs: READ_WAIT_MS,
+    timedOut: (waitMs) => noConnection(reading, waitMs),
+  })
   const stayAwake = createStayAwake()
   return {
     sql: quick,
+    read: (tenantId, fn) => readers.run(tenantId, () => fn(reading)),
     transaction: (tenantId, fn, { lockTimeoutMs: lockFor } = {}) =>
       admission.run(tenantId, () =>
         work.use((sql) =>
@@ -71,10 +87,10 @@ export function createDatabase(options: DatabaseOptions): Database {
     single: (tenantId, fn) => admission.run(tenantId, () => work.use((sql) => stayAwake.while(fn(sql)))),
     load: () => ({ ...admission.load(), size: workSize }),
     close: async () => {
-      stopTidying()
+      for (const stop of stopTidying) stop()
       // The driver would wait for connections that it is still trying to make.
       const timeout = sockets.isHeard() ? 5 : 0.1
-      await Promise.all([quick.end({ timeout }), work.end(timeout)])
+      await Promise.all([quick.end({ timeout }), reading.end({ timeout }), work.end(timeout)])
     },
   }
 }

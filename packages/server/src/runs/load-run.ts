@@ -1,6 +1,7 @@
 import type { Input, Reply, Routes } from '@countersign/protocol'
 import { ApiError } from '../base/api-error.js'
 import type { Context } from '../context/context.js'
+import { inRead } from '../context/work.js'
 import { findRun } from '../store/runs/runs.js'
 import { runReply } from './enqueue-run.js'
 
@@ -9,7 +10,7 @@ export async function loadRun(
   ctx: Context,
   { params }: Pick<Input<Routes['loadRun']>, 'params'>,
 ): Promise<Reply<Routes['loadRun']>> {
-  const run = await findRun(ctx.app.database.sql, ctx.tenant.tenantId, params.run_id)
+  const run = await inRead(ctx, (sql) => findRun(sql, ctx.tenant.tenantId, params.run_id))
   if (run === null) throw new ApiError('NOT_FOUND')
   return runReply(ctx, run)
 }

@@ -25,13 +25,13 @@ type Created = Reply<Routes['createSession']>
 export async function createSession(ctx: Context, { body }: Input<Routes['createSession']>): Promise<Created> {
   refuseLargePrincipal(body.principal)
   if (body.workflow !== undefined && !ctx.app.config.workflows) throw new ApiError('WORKFLOWS_DISABLED')
-  const existing = await loadSession(ctx.app.database.sql, ctx.tenant.tenantId, body.session_id)
+  const existing = await inStatement(ctx, (sql) => loadSession(sql, ctx.tenant.tenantId, body.session_id))
   if (existing !== null) return repeated(ctx, existing, body)
   const chosen = await choosePlan(ctx, body)
   requireParties(chosen.plan, body)
   const created = await create(ctx, body, chosen)
   if (created !== null) return reply(created.session, chosen.plan, chosen.unsent)
-  const winner = await loadSession(ctx.app.database.sql, ctx.tenant.tenantId, body.session_id)
+  const winner = await inStatement(ctx, (sql) => loadSession(sql, ctx.tenant.tenantId, body.session_id))
   if (winner === null) throw (await refuseArchivedId(ctx, body.session_id)) ?? new ApiError('BUSY')
   return repeated(ctx, winner, body)
 }

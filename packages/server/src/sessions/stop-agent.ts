@@ -1,6 +1,7 @@
 import { ERRORS, type Input, type Reply, type Routes, type StopAgentReply } from '@countersign/protocol'
 import { ApiError } from '../base/api-error.js'
 import type { Context } from '../context/context.js'
+import { inRead } from '../context/work.js'
 import { databaseTrouble } from '../postgres/database-error.js'
 import { sessionsToStop } from '../store/sessions/sessions.js'
 import { kill } from './kill.js'
@@ -20,7 +21,7 @@ export async function stopAgent(
 ): Promise<Reply<Routes['stopAgent']>> {
   const { agent, all, reason } = body
   const { tenantId } = ctx.tenant
-  const found = await sessionsToStop(ctx.app.database.sql, { tenantId, agent, all, limit: BATCH + 1 })
+  const found = await inRead(ctx, (sql) => sessionsToStop(sql, { tenantId, agent, all, limit: BATCH + 1 }))
   const waiting = found.ids.slice(0, BATCH)
   const killed: string[] = []
   const failed: StopAgentReply['failed'] = []

@@ -1,12 +1,13 @@
 import type { WorkflowView } from '@countersign/protocol'
 import { ApiError } from '../base/api-error.js'
 import type { Context } from '../context/context.js'
+import { inRead } from '../context/work.js'
 import { loadWholeWorkflow } from '../store/workflows/workflow-view.js'
 import { handoffView } from './handoff-view.js'
 
 /** The state that all sessions of a workflow share. 404 when the tenant has none by this id. */
-export async function workflowView({ app, tenant }: Context, workflowId: string): Promise<WorkflowView> {
-  const whole = await loadWholeWorkflow(app.database.sql, tenant.tenantId, workflowId)
+export async function workflowView(ctx: Context, workflowId: string): Promise<WorkflowView> {
+  const whole = await inRead(ctx, (sql) => loadWholeWorkflow(sql, ctx.tenant.tenantId, workflowId))
   if (whole === null) throw new ApiError('NOT_FOUND')
   const { workflow, sessions, handoffs, holds } = whole
   return {

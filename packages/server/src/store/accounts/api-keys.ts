@@ -3,7 +3,7 @@ import { within } from '../../postgres/database.js'
 import { statementByParts } from '../../postgres/fixed-statement.js'
 import type { Queryable, Sql } from '../../postgres/sql.js'
 import type { SessionRow } from '../sessions/session-row.js'
-import { readSession, revisionOf, SELECT_SESSION } from '../sessions/sessions.js'
+import { revisionOf, SELECT_IF_CURRENT } from '../sessions/sessions.js'
 import { REFILL } from './buckets.js'
 
 export interface KeyHolder {
@@ -18,7 +18,7 @@ export interface KeyHolder {
   tokens: number | null
   /** The database's time. */
   now: Date
-  /** The session that was asked for. Null: the tenant has none by this id, or none was asked for. */
+  /** The session that is known, with the time; null where it was written since. */
   session: SessionRow | null
 }
 
@@ -31,8 +31,8 @@ export interface KeyUse {
   wanted: number
   /** Tokens that were taken earlier and not needed. */
   returned: number
-  /** A session that is read in the same statement, and what is known of it already: then its row stays where it is. */
-  session?: { readonly id: string; readonly known: SessionRow | null } | null
+  /** A session of which the same statement says whether it is still as it is known. */
+  known?: SessionRow | null
 }
 
 /** No request waits longer than this to be authenticated; then it gets 503. */
@@ -43,24 +43,24 @@ const KEY_TIMEOUT_MS = 3_000
  * revoked. Nothing is taken for an unverified tenant.
  */
 export async function useKey(sql: Sql, use: KeyUse): Promise<KeyHolder | null> {
-  const { keyHash, bucket, perMinute, wanted, returned, session } = use
-  const query = authenticate(session ? ['session'] : [])(sql, {
+  const { keyHash, bucket, perMinute, wanted, returned, known = null } = use
+  const query = authenticate(known === null ? [] : ['session'])(sql, {
     key_hash: keyHash,
     bucket,
     ...perMinute,
     fill_seconds: 60,
     wanted,
     returned,
-    session_id: session?.id ?? '',
-    ...revisionOf(session?.known ?? null),
+    ...revisionOf(known),
   })
   const [row] = await within(KEY_TIMEOUT_MS, sql, query)
   if (row === undefined) return null
-  const { found, ...holder } = row
-  return { ...holder, session: readSession(found, session?.known) }
+  const { seenAt, ...holder } = row
+  const session = known === null || seenAt === null ? null : { fixed: known.fixed, head: known.head, now: seenAt }
+  return { ...holder, session }
 }
 
-const authenticate = statementByParts<'session', Omit<KeyHolder, 'session'> & { found: unknown }>(
+const authenticate = statementByParts<'session', Omit<KeyHolder, 'session'> & { seenAt: Date | null }>(
   (has) => `
     with key as (
       select k.tenant_id, k.key_id, k.user_id, t.quota, t.verified_at is not null as verified
@@ -76,7 +76,7 @@ const authenticate = statementByParts<'session', Omit<KeyHolder, 'session'> & { 
       returning b.granted, b.tokens
     )
     select key.*, took.granted, took.tokens, clock_timestamp() as now,
-      ${has('session') ? `(${SELECT_SESSION('key.tenant_id')})` : 'null'} as found
+      ${has('session') ? `(${SELECT_IF_CURRENT('key.tenant_id')})` : 'null::timestamptz'} as seen_at
     from key left join took on true`,
 )
 

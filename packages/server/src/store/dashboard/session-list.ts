@@ -140,23 +140,33 @@ export async function loadListedSession(
 
 const JOIN_HEAD = (sql: Queryable) => sql`
   join session_heads h on h.tenant_id = s.tenant_id and h.session_id = s.session_id
-  cross join lateral (select h.facts::json as facts, h.state::json as state offset 0) as l`
+  cross join lateral (
+    select f.facts, coalesce(f.facts -> 'shown', ${shownOfState(sql)}) as shown from (select h.facts::json as facts offset 0) f
+    offset 0
+  ) as l`
+
+/** For a session that an earlier version wrote last: what \`facts\` has not yet. */
+const shownOfState = (sql: Queryable) => sql`(
+  select json_build_object('phase', s.state -> 'phase', 'labels', s.state -> 'labels', 'stateVersion', s.state -> 'stateVersion',
+    'actualCost', s.state -> 'actualCost',
+    'inDoubt', (select count(*) from json_array_elements(s.state #> '{open,calls}') c where c ->> 'state' = 'in_doubt'),
+    'unresolved', (select count(*) from json_array_elements(s.state #> '{open,calls}') c where c ->> 'state' <> 'resolved'))
+  from (select h.state::json as state offset 0) as s
+)`
 
 const columns = (sql: Queryable) => sql`
-  s.session_id, s.agent, s.environment, s.status, ${activityOfRow(sql)} as activity, s.ended_at, l.state ->> 'phase' as phase,
-  array(select json_array_elements_text(l.state -> 'labels')) as labels,
-  (l.state ->> 'stateVersion')::bigint as state_version, (l.facts ->> 'allowedCalls')::int as allowed_calls,
+  s.session_id, s.agent, s.environment, s.status, ${activityOfRow(sql)} as activity, s.ended_at, l.shown ->> 'phase' as phase,
+  array(select json_array_elements_text(l.shown -> 'labels')) as labels,
+  (l.shown ->> 'stateVersion')::bigint as state_version, (l.facts ->> 'allowedCalls')::int as allowed_calls,
   (l.facts ->> 'blockedCalls')::int as blocked_calls, ${inDoubt(sql)} as in_doubt,
   case when s.status = 'ACTIVE' and ${activityOfRow(sql)} = 'running' then 0 else ${openCalls(sql)} end as unanswered,
   l.facts ->> 'lastReason' as last_reason,
-  l.state ->> 'actualCost' as actual_cost, s.workflow_id, s.created_at,
+  l.shown ->> 'actualCost' as actual_cost, s.workflow_id, s.created_at,
   (l.facts ->> 'updatedAt')::timestamptz as updated_at, ${pageTime(sql, sql`s.created_at`)}`
 
-const inDoubt = (sql: Queryable) => sql`
-  (select count(*)::int from json_array_elements(l.state #> '{open,calls}') c where c ->> 'state' = 'in_doubt')`
+const inDoubt = (sql: Queryable) => sql`(l.shown ->> 'inDoubt')::int`
 
-const openCalls = (sql: Queryable) => sql`
-  (select count(*)::int from json_array_elements(l.state #> '{open,calls}') c where c ->> 'state' <> 'resolved')`
+const openCalls = (sql: Queryable) => sql`(l.shown ->> 'unresolved')::int`
 
 /** Only the running ones need a bound of time: `activeSessions` counts them for every overview. */
 const withActivity = (sql: Queryable, wanted: SessionActivity) => {

@@ -53,8 +53,15 @@ test('the text of the facts is their JSON, whatever the words are', () => {
     const updatedAt = NOW.toISOString()
     expect(JSON.parse(factsText(head, NOW))).toEqual({
       ...{ hasSuperseded, ledger, lastEvent, allowedCalls, blockedCalls, lastReason, updatedAt },
+      shown: { phase: null, labels: ['pii'], stateVersion: 0, actualCost: '0', inDoubt: 0, unresolved: 0 },
     })
   }
+})
+
+test('the facts count the calls of the open step', () => {
+  const calls = ['pending', 'in_doubt', 'resolved', 'in_doubt'].map((state) => ({ state }))
+  const state = { ...newState(), open: { calls } } as unknown as SessionState
+  expect(JSON.parse(factsText(headWith(state), NOW)).shown).toMatchObject({ inDoubt: 2, unresolved: 3 })
 })
 
 test('the parts hold all the rest, the recent calls apart from the state, and what is not there is null', () => {

@@ -6,6 +6,27 @@ import type { SessionHead } from './session-row.js'
 export type StoredFacts = Pick<SessionHead, 'ledger' | 'lastEvent' | 'allowedCalls' | 'blockedCalls' | 'lastReason'> & {
   readonly hasSuperseded: boolean
   readonly updatedAt: string
+  /** Absent in what earlier versions wrote. */
+  readonly shown: ShownFacts
+}
+
+/** What lists show of a state, so that they do not read it: it may have megabytes. */
+interface ShownFacts extends Pick<SessionState, 'phase' | 'labels' | 'stateVersion' | 'actualCost'> {
+  /** Calls of the open step, by what is known of them. */
+  readonly inDoubt: number
+  readonly unresolved: number
+}
+
+function shownFacts({ phase, labels, stateVersion, actualCost, open }: SessionState): ShownFacts {
+  const calls = open?.calls ?? []
+  return {
+    phase,
+    labels,
+    stateVersion,
+    actualCost,
+    inDoubt: calls.filter(({ state }) => state === 'in_doubt').length,
+    unresolved: calls.filter(({ state }) => state !== 'resolved').length,
+  }
 }
 
 /** The facts of a head that is written at `now`. */
@@ -18,6 +39,7 @@ export function factsText(head: SessionHead, now: Date): string {
     blockedCalls: head.blockedCalls,
     lastReason: head.lastReason,
     updatedAt: isoTime(now),
+    shown: shownFacts(head.state),
   }
   return JSON.stringify(facts)
 }

@@ -1,104 +1,79 @@
-import type { SessionState } from '@countersign/engine'
-import type { CaptureLevel, Environment, JsonValue, NarrowingSnapshot, UnmatchedPolicy } from '@countersign/protocol'
 import { fixedStatement } from '../../postgres/fixed-statement.js'
 import type { Queryable } from '../../postgres/sql.js'
 import { daysAgo } from '../days-ago.js'
 import { mayGoOn } from '../session-activity.js'
 import type { StoredFacts } from './session-head.js'
-import type { FixedSession, PreparedRequest, SessionHead, SessionRow } from './session-row.js'
+import type { FixedSession, SessionHead, SessionRow } from './session-row.js'
 
-/** What the row looks like on its way out of PostgreSQL. */
-interface StoredSession {
-  tenant_id: string
-  session_id: string
+/** What the row looks like on its way out of PostgreSQL. Its parts are JSON, which is not read there: a state may be long. */
+interface StoredSession extends FixedSession {
   revision: string
-  lease_until: string
-  facts: StoredFacts
-  prepared: PreparedRequest | null
-  state: Omit<SessionState, 'recent'>
-  narrowing: NarrowingSnapshot | null
-  recent: SessionState['recent']
-  compiled_hash: string
-  plan_source: 'approved' | 'client'
-  unmatched_policy: UnmatchedPolicy
-  capture_level: CaptureLevel
-  environment: Environment | null
-  principal: JsonValue
-  hash_salt: string
-  limit_salt: string | null
-  workflow_id: string | null
-  role: string | null
-  body_hash: string
-  created_at: string
-  now: string
+  leaseUntil: Date
+  facts: string
+  prepared: string | null
+  state: string
+  narrowing: string | null
+  recent: string
+  now: Date
 }
 
-/** Of a session `s` and its head `h`, what `readSession` reads. */
-const ROW = `s.*, h.revision, h.lease_until, h.facts::json as facts, h.prepared::json as prepared, h.state::json as state,
-  h.narrowing::json as narrowing, h.recent::json as recent, clock_timestamp() as now`
+/** A scalar subselect: the time, where nothing has been written to the session since the row that is known. */
+export const SELECT_IF_CURRENT = (tenantId: string) => `
+    select clock_timestamp() from session_heads h
+    where h.tenant_id = ${tenantId} and h.tenant_id = :known_tenant::text and h.session_id = :known_session::text
+      and h.revision = :known_revision::text`
 
-/** A scalar subselect of one session; where nothing has been written since the row that is known, of the time alone. */
-export const SELECT_SESSION = (tenantId: string) => `
-    select case
-      when s.tenant_id = :known_tenant::text and h.revision = :known_revision::text then to_json(clock_timestamp())
-      else (select row_to_json(found) from (select ${ROW}) as found)
-    end
-    from sessions s join session_heads h using (tenant_id, session_id)
-    where s.tenant_id = ${tenantId} and s.session_id = :session_id::text`
-
-/** The row that is known, as `SELECT_SESSION` asks for it. */
+/** The row that is known, as `SELECT_IF_CURRENT` asks for it. */
 export const revisionOf = (known: SessionRow | null) => ({
   known_tenant: known?.fixed.tenantId ?? '',
+  known_session: known?.fixed.sessionId ?? '',
   known_revision: known?.head.revision ?? '',
 })
 
-/** What `SELECT_SESSION` selected. Null when the tenant has no such session. */
-export function readSession(selected: unknown, known: SessionRow | null = null): SessionRow | null {
-  if (selected === null || selected === undefined) return null
-  if (typeof selected === 'string' && known !== null) {
-    return { fixed: known.fixed, head: known.head, now: new Date(selected) }
-  }
-  const row = selected as StoredSession
-  return { fixed: fixedOf(row), head: headOf(row), now: new Date(row.now) }
-}
-
 const fixedOf = (row: StoredSession): FixedSession => ({
-  tenantId: row.tenant_id,
-  sessionId: row.session_id,
-  compiledHash: row.compiled_hash,
-  planSource: row.plan_source,
-  unmatchedPolicy: row.unmatched_policy,
-  captureLevel: row.capture_level,
+  tenantId: row.tenantId,
+  sessionId: row.sessionId,
+  compiledHash: row.compiledHash,
+  planSource: row.planSource,
+  unmatchedPolicy: row.unmatchedPolicy,
+  captureLevel: row.captureLevel,
   environment: row.environment,
   principal: row.principal,
-  hashSalt: row.hash_salt,
-  limitSalt: row.limit_salt,
-  workflowId: row.workflow_id,
+  hashSalt: row.hashSalt,
+  limitSalt: row.limitSalt,
+  workflowId: row.workflowId,
   role: row.role,
-  bodyHash: row.body_hash,
-  createdAt: new Date(row.created_at),
+  bodyHash: row.bodyHash,
+  createdAt: row.createdAt,
 })
 
-const headOf = (row: StoredSession): SessionHead => ({
-  revision: row.revision,
-  leaseUntil: new Date(row.lease_until),
-  state: { ...row.state, recent: row.recent },
-  lastNarrowing: row.narrowing,
-  prepared: row.prepared,
-  hasSuperseded: row.facts.hasSuperseded,
-  ledger: row.facts.ledger,
-  lastEvent: row.facts.lastEvent,
-  allowedCalls: row.facts.allowedCalls,
-  blockedCalls: row.facts.blockedCalls,
-  lastReason: row.facts.lastReason,
-})
-
-export async function loadSession(sql: Queryable, tenantId: string, sessionId: string): Promise<SessionRow | null> {
-  const [row] = await load(sql, { tenant_id: tenantId, session_id: sessionId, ...revisionOf(null) })
-  return readSession(row?.found)
+function headOf(row: StoredSession): SessionHead {
+  const facts: StoredFacts = JSON.parse(row.facts)
+  return {
+    revision: row.revision,
+    leaseUntil: row.leaseUntil,
+    state: { ...JSON.parse(row.state), recent: JSON.parse(row.recent) },
+    lastNarrowing: row.narrowing === null ? null : JSON.parse(row.narrowing),
+    prepared: row.prepared === null ? null : JSON.parse(row.prepared),
+    hasSuperseded: facts.hasSuperseded,
+    ledger: facts.ledger,
+    lastEvent: facts.lastEvent,
+    allowedCalls: facts.allowedCalls,
+    blockedCalls: facts.blockedCalls,
+    lastReason: facts.lastReason,
+  }
 }
 
-const load = fixedStatement<{ found: unknown }>(`select (${SELECT_SESSION(':tenant_id::text')}) as found`)
+/** Null when the tenant has no such session. */
+export async function loadSession(sql: Queryable, tenantId: string, sessionId: string): Promise<SessionRow | null> {
+  const [row] = await load(sql, { tenant_id: tenantId, session_id: sessionId })
+  return row === undefined ? null : { fixed: fixedOf(row), head: headOf(row), now: row.now }
+}
+
+const load = fixedStatement<StoredSession>(`
+  select s.*, h.revision, h.lease_until, h.facts, h.prepared, h.state, h.narrowing, h.recent, clock_timestamp() as now
+  from sessions s join session_heads h using (tenant_id, session_id)
+  where s.tenant_id = :tenant_id::text and s.session_id = :session_id::text`)
 
 /**
  * Holds the session's row until the transaction ends. False when the tenant has no such session.

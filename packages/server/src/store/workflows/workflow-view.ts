@@ -68,9 +68,10 @@ export async function loadWholeWorkflow(
     select w.tenant_id, w.workflow_id, w.status, w.definition, w.definition_hash, w.key_salt, w.ledger_seq,
       w.ledger_hash, w.created_at, clock_timestamp() as now,
       (select coalesce(json_agg(m order by m.created_at, m.session_id), '[]') from (
-        select s.session_id, s.role, s.status, ${activityOfRow(sql)} as activity, h.state::json -> 'labels' as labels,
-          h.state::json -> 'offeredTools' as tools, o.handoff_id, s.created_at
+        select s.session_id, s.role, s.status, ${activityOfRow(sql)} as activity, l.state -> 'labels' as labels,
+          l.state -> 'offeredTools' as tools, o.handoff_id, s.created_at
         from sessions s join session_heads h using (tenant_id, session_id)
+        cross join lateral (select h.state::json as state offset 0) as l
         left join handoffs o on o.tenant_id = s.tenant_id and o.to_session = s.session_id
         where s.tenant_id = w.tenant_id and s.workflow_id = w.workflow_id
       ) as m) as sessions,

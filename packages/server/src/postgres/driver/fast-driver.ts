@@ -1,4 +1,4 @@
-import type { Sql } from './sql.js'
+import type { Sql } from '../sql.js'
 
 /**
  * Lets V8 compile the driver's classes of statements and results. Each has a static member with a computed name, so its

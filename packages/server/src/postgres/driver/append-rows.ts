@@ -1,4 +1,4 @@
-import type { Sql } from './sql.js'
+import type { Sql } from '../sql.js'
 
 /**
  * Makes the driver add each row to the end of its result. By itself it writes rows at a count that it keeps for the

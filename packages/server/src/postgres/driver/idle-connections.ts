@@ -1,5 +1,5 @@
 import type { Socket } from 'node:net'
-import type { Sql } from './sql.js'
+import type { Sql } from '../sql.js'
 
 /** The sockets of one pool, while they stand. */
 export interface PoolSockets {
