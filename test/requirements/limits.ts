@@ -34,6 +34,7 @@ export const limits = {
   'limit.fair.packs': 'The plans that people write are read, compared and tried beside the requests of others, who do not wait for it',
   'limit.fair.large-bodies': 'A large body of one tenant is read beside the requests of others, who do not wait for it',
   'limit.fair.refused-bodies': 'A body that is wrong everywhere is refused for its first twenty faults, in small pieces',
+  'limit.fair.cookies': 'A cookie is found in a header of 16 kB in less than a millisecond, whatever a stranger wrote into it',
   'limit.fair.kept-values':
     'What calls add to the state of a session is bounded, and takes time in proportion: each value takes steps of judging, and a session keeps 8,192 keys',
   'limit.fair.under-a-lock': 'A costly decision that is made under a lock leaves the thread to others after each of its pieces',

@@ -101,6 +101,11 @@ export const accountSabotages: Bugs = {
   ],
   'packages/server/src/entry/session-cookies.ts': [
     { breaks: 'auth.cookie.secure', from: "${secure ? '; Secure' : ''}", to: '' },
+    {
+      breaks: 'limit.fair.cookies',
+      from: 'if (header === null) return undefined\n',
+      to: "if (header === null) return undefined\n  if (header.split(';').every((part) => part.trim().split('=', 2)[0] !== wanted)) return undefined\n",
+    },
   ],
   'packages/server/src/base/redact.ts': [
     {

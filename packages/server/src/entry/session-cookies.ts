@@ -19,14 +19,30 @@ export function readSessionCookies(header: string | null, secure: boolean): Part
   return { ...(access !== undefined && { access }), ...(refresh !== undefined && { refresh }) }
 }
 
-/** The last cookie of that name. */
+/** A longer value is none of ours. */
+const MAX_VALUE = 4_096
+
+/** The last cookie of that name. A stranger writes the header: only places that name the cookie are looked at. */
 export function readCookie(header: string | null, wanted: string): string | undefined {
-  let found: string | undefined
-  for (const part of (header ?? '').split(';')) {
-    const [name, value] = part.trim().split('=', 2)
-    if (name === wanted && value !== undefined && value.length <= 4_096) found = value
+  if (header === null) return undefined
+  const start = `${wanted}=`
+  for (let at = header.length; at > 0; ) {
+    at = header.lastIndexOf(start, at - 1)
+    if (at === -1) return undefined
+    const before = header.slice(0, at).trimEnd()
+    if (before !== '' && !before.endsWith(';')) continue
+    const value = valueAt(header, at + start.length)
+    if (value.length <= MAX_VALUE) return value
   }
-  return found
+  return undefined
+}
+
+/** Up to the end of its part of the header, or to a further equals sign. */
+function valueAt(header: string, from: number): string {
+  const end = header.indexOf(';', from)
+  const part = header.slice(from, end === -1 ? undefined : end).trimEnd()
+  const equals = part.indexOf('=')
+  return equals === -1 ? part : part.slice(0, equals)
 }
 
 export function setSessionCookies(headers: ReplyHeaders, cookies: Partial<SessionCookies>, secure: boolean): void {
