@@ -77,6 +77,7 @@ export const limits = {
   'limit.connections.pieces':
     'A body comes in at most 1,024 pieces and one more for every 64 bytes; what follows is skipped, and other requests are read whole',
   'limit.connections.pipelined': 'A connection has one request under way and eight that wait; one more ends it, and what follows in the same piece is not read',
+  'limit.connections.header-lines': 'A request of more than 100 header lines is refused before anything is done for it, and its connection ends',
   'limit.path.names': 'The names in a path are compared as they were sent: only parameters are decoded',
   'environment.disable': 'COUNTERSIGN_DISABLE set to true, 1, yes or on turns capture off',
   'environment.api-key': 'COUNTERSIGN_API_KEY supplies the API key',

@@ -14,6 +14,13 @@ export const serverSabotages: Bugs = {
       to: 'return []',
     },
   ],
+  'packages/server/src/http/http-server.ts': [
+    {
+      breaks: 'limit.connections.header-lines',
+      from: 'server.maxHeadersCount = 2 * LIMITS.headerLines',
+      to: 'server.maxHeadersCount = LIMITS.headerLines / 2',
+    },
+  ],
   'packages/server/src/postgres/driver/append-rows.ts': [
     { breaks: 'fault.failed-among-rows', from: 'prototype.forEachFn = append', to: 'delete prototype.forEachFn' },
   ],

@@ -184,6 +184,34 @@ proves('limit.connections.pipelined', async () => {
   expect(await metric(server, dropped)).toBe(1)
 })
 
+proves('limit.connections.header-lines', async () => {
+  const server = await serve({})
+  const ask = (lines: number) => HEALTH.replace('\r\n\r\n', `\r\n${'a: b\r\n'.repeat(lines - 1)}\r\n`)
+  const most = open(server)
+  most.socket.write(ask(100))
+  await expect.poll(() => most.text()).toContain('200 OK')
+  most.socket.write(ask(100))
+  await expect.poll(() => most.text().split('200 OK').length).toBe(3)
+
+  // Node drops lines far beyond the limit: those requests are refused all the same.
+  for (const lines of [101, 128, 129, 192, 193, 200, 201, 1_900]) {
+    const many = open(server)
+    const read = await requestsRead(async () => {
+      many.socket.write(ask(lines).repeat(3))
+      await many.ended
+    })
+    expect(many.text(), `${lines} lines`).toMatch(
+      /^HTTP\/1\.1 400 .*\r\nconnection: close\r\n.*"code":"INVALID_REQUEST".*more than 100 header lines/s,
+    )
+    expect(many.text().split('HTTP/1.1').length).toBe(2)
+    // The next request ends the reading, and is not begun.
+    expect(read).toBe(1)
+  }
+  // None of them came as far as a route.
+  expect(await metric(server, 'countersign_requests_total{route="/healthz",status="200"}')).toBe(2)
+  expect(await metric(server, 'countersign_connections_dropped_total{reason="header_lines"}')).toBe(8)
+})
+
 test('a request waits until the reply before it was sent, and is not begun for a client that left', async () => {
   const server = await serve({})
   const asks = () => metric(server, 'countersign_requests_total{route="logout",status="200"}')

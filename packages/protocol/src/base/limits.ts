@@ -6,6 +6,7 @@ export const LIMITS = {
   bodyBytes: 1024 * 1024,
   largeBodyBytes: 4 * 1024 * 1024,
   bodySeconds: 15,
+  headerLines: 100,
   bodyValues: 200_000,
   recordedBodyValues: 500_000,
   bodyNames: 20_000,

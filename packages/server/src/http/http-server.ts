@@ -1,5 +1,6 @@
-import { createServer, type RequestListener, type Server } from 'node:http'
+import { createServer, type RequestListener, type Server, type ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
+import { LIMITS } from '@countersign/protocol'
 import { ApiError } from '../base/api-error.js'
 import type { Config } from '../base/config.js'
 import type { Log } from '../base/log.js'
@@ -24,7 +25,9 @@ const TIMEOUTS = {
 
 /** Node's HTTP server with bounds for everything that a stranger can hold open. */
 export function createHttpServer(app: RequestListener, parts: HttpServerParts): Server {
-  const server = createServer(TIMEOUTS, oneAtATime(app, parts.metrics))
+  const server = createServer(TIMEOUTS, withFewLines(oneAtATime(app, parts.metrics), parts.metrics))
+  // Node drops what comes after them without a word: more than are refused, so that a request is served whole or not.
+  server.maxHeadersCount = 2 * LIMITS.headerLines
   const [serve] = server.listeners('connection') as [(socket: Socket) => void]
   const admit = createAdmission(parts)
   server.removeAllListeners('connection').on('connection', (socket: Socket) => {
@@ -36,6 +39,26 @@ export function createHttpServer(app: RequestListener, parts: HttpServerParts): 
 }
 
 const MAX_REFUSALS = 200
+
+/** Refuses a request of too many header lines, each of which takes time wherever a header is looked for. */
+function withFewLines(serve: RequestListener, metrics: Metrics): RequestListener {
+  return (incoming, outgoing) => {
+    // A name and a value for each.
+    if (incoming.rawHeaders.length <= 2 * LIMITS.headerLines) {
+      serve(incoming, outgoing)
+      return
+    }
+    metrics.count('countersign_connections_dropped_total', { reason: 'header_lines' })
+    stopParsing(incoming.socket)
+    refuseLines(outgoing)
+  }
+}
+
+function refuseLines(outgoing: ServerResponse): void {
+  const detail = `more than ${LIMITS.headerLines} header lines`
+  const { status, body, headers } = errorReply(new ApiError('INVALID_REQUEST', { detail }))
+  outgoing.writeHead(status, { ...headers, connection: 'close' }).end(body)
+}
 
 /** Requests on one connection that wait for the reply to another. Clients that pipeline are rare, and need few. */
 const MAX_PIPELINED = 8
