@@ -26,6 +26,8 @@ export default defineConfig({
   root,
   test: {
     ...test,
+    // It knows a file by what is on the disk: the next sabotage of the same file would get the code of this one.
+    experimental: { fsModuleCache: false },
     projects: projects.map((project) => {
       if (typeof project !== 'object' || !('test' in project))
         throw new Error('a project of vitest.config.ts has no test')
