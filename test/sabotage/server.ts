@@ -21,6 +21,18 @@ export const serverSabotages: Bugs = {
       to: 'server.maxHeadersCount = LIMITS.headerLines / 2',
     },
   ],
+  'packages/server/src/store/runs/runs.ts': [
+    {
+      breaks: 'background.runs-in-turn',
+      from: 'order by coalesce(busy.under_way, 0), w.created_at',
+      to: 'order by w.created_at',
+    },
+    {
+      breaks: 'background.runs-in-turn',
+      from: 'left join busy on busy.tenant_id = w.tenant_id',
+      to: "left join lateral (select count(*) as under_way from runs b where b.tenant_id = w.tenant_id and b.status = 'running' and b.claimed_until >= clock_timestamp()) busy on true",
+    },
+  ],
   'packages/server/src/postgres/driver/append-rows.ts': [
     { breaks: 'fault.failed-among-rows', from: 'prototype.forEachFn = append', to: 'delete prototype.forEachFn' },
   ],

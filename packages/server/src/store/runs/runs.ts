@@ -89,15 +89,17 @@ const CLAIM = '60 seconds'
  * under way come first. Null when there is none.
  */
 export async function claimRun(sql: Queryable): Promise<ClaimedRun | null> {
+  // What is under way is counted once, and not for each run that waits.
   const [row] = await sql<ClaimedRun[]>`
+    with busy as (
+      select tenant_id, count(*) as under_way from runs
+      where status = 'running' and claimed_until >= clock_timestamp() group by tenant_id
+    )
     update runs set status = 'running', claimed_until = clock_timestamp() + ${CLAIM}::interval, attempts = attempts + 1
     where (tenant_id, run_id) = (
-      select w.tenant_id, w.run_id from runs w
+      select w.tenant_id, w.run_id from runs w left join busy on busy.tenant_id = w.tenant_id
       where w.status = 'queued' or (w.status = 'running' and w.claimed_until < clock_timestamp())
-      order by (
-        select count(*) from runs b
-        where b.tenant_id = w.tenant_id and b.status = 'running' and b.claimed_until >= clock_timestamp()
-      ), w.created_at limit 1 for update skip locked
+      order by coalesce(busy.under_way, 0), w.created_at limit 1 for update of w skip locked
     )
     returning tenant_id, run_id, compiled_hash, against, attempts`
   return row ?? null

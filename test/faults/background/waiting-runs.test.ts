@@ -1,0 +1,62 @@
+import { afterAll, beforeEach, expect } from 'vitest'
+import { connect } from '../../../packages/server/src/postgres/database.js'
+import { claimRun } from '../../../packages/server/src/store/runs/runs.js'
+import { createTestDatabase } from '../../support/postgres/database.js'
+import { proves } from '../../support/proves.js'
+
+const database = await createTestDatabase()
+const sql = connect({ url: database.url }, { max: 3 })
+afterAll(async () => {
+  await sql.end()
+  await database.drop()
+})
+beforeEach(() => sql`truncate tenants cascade`)
+
+const addTenants = (count: number) =>
+  sql`insert into tenants (tenant_id, name) select 't' || n, 't' from generate_series(0, ${count - 1}::int) n`
+
+/** The lower its number, the older the run. */
+const addRuns = (tenants: number, from: number, to: number) => sql`
+  insert into runs (tenant_id, run_id, status, compiled_hash, against, body_hash, created_at)
+  select 't' || n % ${tenants}::int, 'r' || n, 'queued', 'h', '{}', 'h', now() - interval '1 day' + n * interval '1 s'
+  from generate_series(${from}::int, ${to}::int) n`
+
+const claimed = async () => {
+  const run = await claimRun(sql)
+  return run === null ? null : `${run.tenantId} ${run.runId}`
+}
+
+proves('background.runs-in-turn', 'the tenant with fewest runs under way is next, with its oldest', async () => {
+  await addTenants(3)
+  await addRuns(1, 1, 4)
+  await sql`update runs set tenant_id = 't1' where run_id = 'r4'`
+  await addRuns(3, 5, 5)
+  expect([await claimed(), await claimed(), await claimed(), await claimed()]).toEqual([
+    't0 r1',
+    't1 r4',
+    't2 r5',
+    't0 r2',
+  ])
+  // Its instance went away: it waits again, and does not count as under way.
+  await sql`update runs set claimed_until = now() - interval '1 s' where run_id in ('r1', 'r2')`
+  await sql.begin(async (tx) => {
+    await tx`select 1 from runs where run_id = 'r1' for update`
+    expect(await claimed()).toBe('t0 r2')
+  })
+  expect([await claimed(), await claimed(), await claimed()]).toEqual(['t0 r1', 't0 r3', null])
+})
+
+proves('background.runs-in-turn', 'thousands of runs that wait do not make the next one wait', async () => {
+  for (const tenants of [1, 500]) {
+    await sql`truncate tenants cascade`
+    await addTenants(tenants)
+    await addRuns(tenants, 0, 4_999)
+    const times: number[] = []
+    for (const next of [0, 1, 2, 3, 4]) {
+      const begunMs = performance.now()
+      expect(await claimed()).toBe(`t${next % tenants} r${next}`)
+      times.push(performance.now() - begunMs)
+    }
+    expect(Math.min(...times), `${tenants} tenants`).toBeLessThan(250)
+  }
+})
