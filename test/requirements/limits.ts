@@ -31,6 +31,7 @@ export const limits = {
   'limit.fair.reads':
     'A tenant reads on half of the connections that are kept for reading, and what others do waits for none of it; a session is read once the body of its request has come',
   'limit.fair.plans': 'Expensive work of one tenant leaves the turns and plans of another tenant alone',
+  'limit.fair.same-plan': 'Costly calls of one tenant leave the decisions of another alone that has the same plan, and are forgotten after twenty cheap ones',
   'limit.fair.packs': 'The plans that people write are read, compared and tried beside the requests of others, who do not wait for it',
   'limit.fair.large-bodies': 'A large body of one tenant is read beside the requests of others, who do not wait for it',
   'limit.fair.refused-bodies': 'A body that is wrong everywhere is refused for its first twenty faults, in small pieces',

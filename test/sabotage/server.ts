@@ -14,6 +14,23 @@ export const serverSabotages: Bugs = {
       to: 'return []',
     },
   ],
+  'packages/server/src/change/judge-in-turn.ts': [
+    {
+      breaks: 'limit.fair.same-plan',
+      from: 'ofPlan.set(tenantId, Math.max(taken, before * KEPT))',
+      to: 'ofPlan.set(tenantId, Math.max(taken, before))',
+    },
+    {
+      breaks: 'limit.fair.same-plan',
+      from: 'const { tenantId } = ctx.tenant',
+      to: "const tenantId = 'all'",
+    },
+    {
+      breaks: 'limit.fair.same-plan',
+      from: 'if (ofPlan.size <= MAX_TENANTS) return',
+      to: 'if (ofPlan.size > 0) return',
+    },
+  ],
   'packages/server/src/http/http-server.ts': [
     {
       breaks: 'limit.connections.header-lines',

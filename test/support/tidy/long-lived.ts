@@ -8,7 +8,8 @@ export const BOUNDED_OTHERWISE: Readonly<Record<string, string>> = {
   'base/metrics.ts': '1,000 series for each metric',
   'base/stored-path.ts': 'goes with the plan that it belongs to',
   'base/work/in-turns.ts': 'owners of works since the thread was last free, which have a share of it each',
-  'change/judge-in-turn.ts': 'a number for each plan in memory: it holds its keys weakly',
+  'change/judge-in-turn.ts':
+    'a number for each plan in memory, held weakly, and each of the last 1,000 tenants that used it',
   'captures/capture-recorder.ts': 'counted in the memory captures',
   'captures/learn-captures.ts': 'one name for each database',
   'context/plan-cache.ts': 'plans under way, which their requests hold',

@@ -1,6 +1,7 @@
 import type { Plan, Steps } from '@countersign/engine'
 import { expect } from 'vitest'
 import { proves } from '../../../../test/support/proves.js'
+import { spendOnJudging, withinJudgingBudget } from '../../../engine/src/text/judging-budget.js'
 import type { Context } from '../context/context.js'
 import type { LoadedSession } from './change-session.js'
 import { judgeInTurn } from './judge-in-turn.js'
@@ -36,4 +37,50 @@ proves('limit.fair.under-a-lock', async () => {
   expect(await judgeInTurn(ctx, loaded, slow(note))).toBe('judged')
   isDone = true
   expect(longest).toBe(1)
+})
+
+function* costing(steps: number): Steps<string> {
+  withinJudgingBudget(200_000, () => spendOnJudging(steps))
+  yield* []
+  return 'judged'
+}
+
+const CHEAP = 1_000
+const COSTLY = 200_000
+
+/** Whether a decision of a tenant was made at once. */
+async function isAtOnce(plan: Plan, tenantId: string, steps: number): Promise<boolean> {
+  const ctx = { tenant: { tenantId }, request: { http: { bodyBytes: 10 } } } as Context
+  // Under a lock, so that the test does not wait for turns.
+  const judged = judgeInTurn(ctx, { plan, locked: true } as LoadedSession, costing(steps))
+  expect(await judged).toBe('judged')
+  return typeof judged === 'string'
+}
+
+proves('limit.fair.same-plan', 'costly calls of one tenant leave another with the same plan alone', async () => {
+  const plan = {} as Plan
+  for (const tenant of ['cheap', 'costly']) {
+    expect(await isAtOnce(plan, tenant, CHEAP)).toBe(false)
+    expect(await isAtOnce(plan, tenant, CHEAP)).toBe(true)
+  }
+  await isAtOnce(plan, 'costly', COSTLY)
+  expect(await isAtOnce(plan, 'costly', CHEAP)).toBe(false)
+  expect(await isAtOnce(plan, 'cheap', CHEAP)).toBe(true)
+})
+
+proves('limit.fair.same-plan', 'a costly call is forgotten after twenty cheap ones, and not before some', async () => {
+  const plan = {} as Plan
+  await isAtOnce(plan, 't', COSTLY)
+  for (let time = 0; time < 10; time++) expect(await isAtOnce(plan, 't', CHEAP)).toBe(false)
+  for (let time = 0; time < 10; time++) await isAtOnce(plan, 't', CHEAP)
+  expect(await isAtOnce(plan, 't', CHEAP)).toBe(true)
+})
+
+proves('limit.fair.same-plan', 'of a plan that very many tenants use, those are known that used it last', async () => {
+  const plan = {} as Plan
+  for (let tenant = 0; tenant < 1_000; tenant++) await isAtOnce(plan, `t${tenant}`, CHEAP)
+  expect(await isAtOnce(plan, 't0', CHEAP)).toBe(true)
+  await isAtOnce(plan, 'another', CHEAP)
+  expect(await isAtOnce(plan, 't0', CHEAP)).toBe(true)
+  expect(await isAtOnce(plan, 't1', CHEAP)).toBe(false)
 })

@@ -8,11 +8,15 @@ const CHEAP_STEPS = 30_000
 /** Whatever was counted: what takes longer goes on in turns. */
 const AT_ONCE_MS = 5
 
-/** The most steps of judging that one decision by a plan has taken in this process. */
-const mostSteps = new WeakMap<Plan, number>()
+/** What a decision by a plan takes of late, in steps of judging, for each tenant: many may have the same plan. */
+const stepsOfLate = new WeakMap<Plan, Map<string, number>>()
+/** For each plan. Who comes back after as many others waits for a turn once. */
+const MAX_TENANTS = 1_000
+/** What a costly decision leaves after each one that follows it: the costliest there is counts as cheap after twenty. */
+const KEPT = 0.9
 
 /**
- * Judges at once by a plan that has proven cheap. Any other decision, and that on a long body, waits for its turn between
+ * Judges at once by a plan that has proven cheap for the tenant. Any other decision, and that on a long body, waits for its turn between
  * the tenants: a dozen costly ones at once would leave no time in between, and a kill would wait for all of them.
  */
 export function judgeInTurn<Result>(
@@ -20,8 +24,9 @@ export function judgeInTurn<Result>(
   { plan, locked }: LoadedSession,
   steps: Steps<Result>,
 ): Result | Promise<Result> {
-  const counted = counting(plan, steps)
-  const isCheap = (mostSteps.get(plan) ?? Number.POSITIVE_INFINITY) <= CHEAP_STEPS
+  const { tenantId } = ctx.tenant
+  const counted = counting(plan, tenantId, steps)
+  const isCheap = (stepsOfLate.get(plan)?.get(tenantId) ?? Number.POSITIVE_INFINITY) <= CHEAP_STEPS
   if (isCheap && !isLong(ctx.request.http)) {
     const begunMs = performance.now()
     do {
@@ -30,18 +35,31 @@ export function judgeInTurn<Result>(
     } while (performance.now() - begunMs < AT_ONCE_MS)
   }
   // Whoever holds the lock does not wait for a turn.
-  return locked ? inPieces(counted) : inOwedTurns(ctx.tenant.tenantId, counted)
+  return locked ? inPieces(counted) : inOwedTurns(tenantId, counted)
 }
 
-function* counting<Result>(plan: Plan, steps: Steps<Result>): Steps<Result> {
+function* counting<Result>(plan: Plan, tenantId: string, steps: Steps<Result>): Steps<Result> {
   let taken = 0
   for (;;) {
     const [spent, step] = judgingStepsTaken(() => steps.next())
     taken += spent
     if (step.done === true) {
-      if (taken > (mostSteps.get(plan) ?? -1)) mostSteps.set(plan, taken)
+      note(plan, tenantId, taken)
       return step.value
     }
     yield
+  }
+}
+
+function note(plan: Plan, tenantId: string, taken: number): void {
+  const ofPlan = stepsOfLate.get(plan) ?? new Map<string, number>()
+  stepsOfLate.set(plan, ofPlan)
+  const before = ofPlan.get(tenantId) ?? 0
+  // Those that were heard of last stand at the end.
+  ofPlan.delete(tenantId)
+  ofPlan.set(tenantId, Math.max(taken, before * KEPT))
+  for (const oldest of ofPlan.keys()) {
+    if (ofPlan.size <= MAX_TENANTS) return
+    ofPlan.delete(oldest)
   }
 }
