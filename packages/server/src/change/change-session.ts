@@ -10,6 +10,7 @@ import { loadSession, lockSession } from '../store/sessions/sessions.js'
 import { isLimitTaken } from '../store/sessions/shared-counts.js'
 import { writeChange } from '../store/sessions/write-change.js'
 import { loadWorkflow, lockWorkflowOfSession, type WorkflowRow } from '../store/workflows/workflows.js'
+import { loadInTurn } from './load-in-turn.js'
 
 /** A session as one statement read it, and the plan that governs it. */
 export interface LoadedSession {
@@ -219,8 +220,7 @@ async function loadAgain(
   sessionId: string,
   options: Pick<ChangeOptions, 'withoutPlan'>,
 ): Promise<LoadedSession> {
-  // A state may have megabytes. Not among the lists: a kill does not wait for them.
-  const session = await inStatement(ctx, (sql) => loadSession(sql, ctx.tenant.tenantId, sessionId))
+  const session = await loadInTurn(ctx, sessionId)
   if (session === null) throw new ApiError('NOT_FOUND')
   return unlocked(ctx, session, options)
 }

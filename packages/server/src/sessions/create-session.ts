@@ -3,6 +3,7 @@ import { type Input, type JsonValue, LIMITS, type Reply, type Routes } from '@co
 import { refuseArchivedId } from '../archives/explain-archived.js'
 import { ApiError } from '../base/api-error.js'
 import { leaseFrom } from '../change/advance.js'
+import { loadInTurn } from '../change/load-in-turn.js'
 import { sessionView } from '../change/session-view.js'
 import { stickyOwnerText } from '../change/shared-limits.js'
 import type { Context } from '../context/context.js'
@@ -12,7 +13,6 @@ import { readClock } from '../store/clock.js'
 import { findPlan } from '../store/governance/plans.js'
 import type { SessionChange } from '../store/sessions/session-change.js'
 import type { FixedSession, SessionHead, SessionRow } from '../store/sessions/session-row.js'
-import { loadSession } from '../store/sessions/sessions.js'
 import { loadBeginning, type Beginning as TenantBeginning } from '../store/sessions/sticky-labels.js'
 import { writeChange } from '../store/sessions/write-change.js'
 import { joinWorkflow, type Membership } from '../workflows/join-workflow.js'
@@ -25,13 +25,13 @@ type Created = Reply<Routes['createSession']>
 export async function createSession(ctx: Context, { body }: Input<Routes['createSession']>): Promise<Created> {
   refuseLargePrincipal(body.principal)
   if (body.workflow !== undefined && !ctx.app.config.workflows) throw new ApiError('WORKFLOWS_DISABLED')
-  const existing = await inStatement(ctx, (sql) => loadSession(sql, ctx.tenant.tenantId, body.session_id))
+  const existing = await loadInTurn(ctx, body.session_id)
   if (existing !== null) return repeated(ctx, existing, body)
   const chosen = await choosePlan(ctx, body)
   requireParties(chosen.plan, body)
   const created = await create(ctx, body, chosen)
   if (created !== null) return reply(created.session, chosen.plan, chosen.unsent)
-  const winner = await inStatement(ctx, (sql) => loadSession(sql, ctx.tenant.tenantId, body.session_id))
+  const winner = await loadInTurn(ctx, body.session_id)
   if (winner === null) throw (await refuseArchivedId(ctx, body.session_id)) ?? new ApiError('BUSY')
   return repeated(ctx, winner, body)
 }
