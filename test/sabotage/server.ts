@@ -210,6 +210,7 @@ export const serverSabotages: Bugs = {
     },
   ],
   'packages/server/src/store/dashboard/call-list.ts': [
+    { breaks: 'limit.unanswered.listed', from: 'and u.at >= ${endTime(sql, stopped)}', to: '' },
     { breaks: 'scale.flat', from: 'count *= 2) {', to: 'count = all.length) {' },
     {
       breaks: 'scale.flat',
@@ -236,6 +237,12 @@ export const serverSabotages: Bugs = {
       breaks: 'scale.flat',
       from: "r.pending_call_id = d ->> 'pending_call_id' offset 0",
       to: "r.pending_call_id = d ->> 'pending_call_id'",
+    },
+    { breaks: 'limit.unanswered.counted', from: 'order by at limit ${MOST_COUNTED + 1}', to: 'order by at' },
+    {
+      breaks: 'limit.unanswered.dropped',
+      from: 'where tenant_id = e.tenant_id and at = p.at and session_id = e.session_id and seq = p.seq offset 0',
+      to: 'where tenant_id = e.tenant_id offset 0',
     },
   ],
   'packages/server/src/process/start-server.ts': [

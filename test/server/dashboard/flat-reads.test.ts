@@ -137,7 +137,7 @@ proves('scale.flat', 'a page of calls that comes up short looks a little further
   }
   const list = (tx: Tx) => listCalls(tx, filter)
   for (const as of ['page', 'later'] as const) {
-    expect(await begin[as](list)).toHaveLength(51)
+    expect((await begin[as](list)).rows).toHaveLength(51)
     // Twice as far back are some minutes, of the sixty.
     const minute = STORED / MINUTES
     expect(await rowsRead('session_events', as, list)).toBeLessThan(10 * minute)

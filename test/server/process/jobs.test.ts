@@ -188,6 +188,11 @@ const AGED_ROWS: Record<string, [table: string, columns: string, values: string]
       recorded_at`,
     "tenant, 'aged', id, 1, 1, 1, 'h', 'failed', 'executed', 'h', at",
   ],
+  'unanswered-calls': [
+    'unanswered_calls',
+    'tenant_id, at, session_id, seq, call_index, pending_call_id',
+    "tenant, at, id, 1, 0, 'p'",
+  ],
   'findable-ids': [
     'findable_ids',
     'tenant_id, agent, environment, id, session_id, at',

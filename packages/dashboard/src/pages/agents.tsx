@@ -9,7 +9,7 @@ import { Ago } from '../components/basic/time.js'
 import { FirstSteps } from '../components/layout/first-steps.js'
 import { Freshness, Page } from '../components/layout/page.js'
 import { Loaded } from '../components/layout/states.js'
-import { count, percent, plural } from '../text/format.js'
+import { count, countOrMore, percent, plural } from '../text/format.js'
 import { since } from './sessions/time-bounds.js'
 
 export function AgentsPage() {
@@ -211,9 +211,10 @@ function Health({ whose, activity }: { whose: Readonly<Record<string, string>>; 
           decided
         </Link>
       )}
-      {health.unanswered_calls === 0 ? null : (
+      {health.unanswered_calls === 0 && health.unanswered_more !== true ? null : (
         <Link to="/calls" search={{ ...whose, decision: 'unanswered' }} data-count={health.unanswered_calls}>
-          {plural(health.unanswered_calls, 'call')} unanswered
+          {countOrMore(health.unanswered_calls, health.unanswered_more)}{' '}
+          {health.unanswered_calls === 1 && health.unanswered_more !== true ? 'call' : 'calls'} unanswered
         </Link>
       )}
       {troubles.map(({ status, sessions, words }) => (

@@ -7,7 +7,7 @@ import { Name, Text } from '../components/basic/text.js'
 import { Ago } from '../components/basic/time.js'
 import { Select } from '../components/form/field.js'
 import { Freshness, Page } from '../components/layout/page.js'
-import { Pager } from '../components/layout/pager.js'
+import { NoneSoFar, Pager } from '../components/layout/pager.js'
 import { Empty, Loaded } from '../components/layout/states.js'
 import { REASON_OPTIONS, reasonTitle } from '../text/reasons.js'
 import { AgentFilter, ANY, PeriodFilter, type Search, TextFilter } from './sessions/filter-fields.js'
@@ -79,7 +79,9 @@ export function CallsPage() {
       </search>
       <Loaded reading={calls} rows={8}>
         {({ items, next }) =>
-          items.length === 0 ? (
+          items.length === 0 && next !== null ? (
+            <NoneSoFar to="/calls" search={search} what="calls" next={next} />
+          ) : items.length === 0 ? (
             <Empty title={decision === 'unanswered' ? 'Every allowed call was answered' : 'No calls'} />
           ) : (
             <>

@@ -70,7 +70,7 @@ function Figures({ overview }: { overview: Overview }) {
   const period = periodOf(overview)
   return (
     <>
-      <UnansweredStrip calls={totals.unanswered_calls} oldest={overview.oldest_unanswered} />
+      <UnansweredStrip overview={overview} />
       <DriftingPlans overview={overview} />
       <div className="tiles">
         <Tile
@@ -99,6 +99,7 @@ function Figures({ overview }: { overview: Overview }) {
         <Tile
           label="Unanswered calls"
           value={totals.unanswered_calls}
+          isMore={overview.unanswered_more}
           tone={totals.unanswered_calls > 0 ? 'doubt' : undefined}
           note={totals.calls_in_doubt > 0 ? `${count(totals.calls_in_doubt)} in doubt` : 'allowed, no receipt'}
           to="/calls"

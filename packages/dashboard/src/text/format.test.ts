@@ -4,6 +4,7 @@ import {
   ago,
   axisTime,
   count,
+  countOrMore,
   dataSize,
   duration,
   fullTime,
@@ -35,6 +36,7 @@ test('numbers, money and times read well', () => {
     '1 call',
     '2 calls',
   ])
+  expect([countOrMore(9_999), countOrMore(10_000, true)]).toEqual(['9,999', '10,000+'])
   expect([0, 0.0412, 0.00001234, 3.456].map(money)).toEqual(['0', '0.0412', '0.0000123', '3.46'])
   const now = Date.parse('2026-03-04T12:00:00Z')
   const before = (seconds: number) => ago(new Date(now - seconds * 1_000).toISOString(), now)

@@ -23,6 +23,8 @@ export const dataSize = (bytes: number): string => {
 }
 export const plural = (value: number, one: string, many = `${one}s`): string =>
   `${count(value)} ${value === 1 ? one : many}`
+/** Of a count that may have stopped before the end: `10,000+`. */
+export const countOrMore = (value: number, isMore = false): string => `${count(value)}${isMore ? '+' : ''}`
 export const percent = (share: number): string => {
   const value = share * 100
   // Never round a share up to 100% or down to 0%.

@@ -60,13 +60,15 @@ export const overviewReply = z.strictObject({
     sessions: z.int(),
     active_sessions: z.int(),
     calls_in_doubt: z.int(),
-    /** Allowed calls that nobody is going to answer, whenever they were allowed. */
+    /** Allowed calls that nobody is going to answer, within the retention of the service. */
     unanswered_calls: z.int(),
     killed: z.int(),
     compromised: z.int(),
   }),
   /** When the oldest unanswered call was allowed. */
   oldest_unanswered: timeSchema.nullable(),
+  /** Only the 10,000 oldest calls without a receipt were looked at: there may be more that are unanswered. */
+  unanswered_more: z.literal(true).optional(),
   /** Learned plans in force that ask or block more than they promised, and how; at most five. */
   drifting_plans: z.array(
     z.strictObject({ plan_id: z.string(), agent: z.string(), environment: environmentSchema, drift: z.string() }),
@@ -107,6 +109,8 @@ export const agentHealthSchema = z.strictObject({
   status: z.enum(['healthy', 'degraded', 'inactive']),
   blocked_calls: z.int(),
   unanswered_calls: z.int(),
+  /** As in the overview: there may be more, of this agent or of others. */
+  unanswered_more: z.literal(true).optional(),
   recovering: z.int(),
   compromised: z.int(),
   killed: z.int(),

@@ -25,11 +25,12 @@ export function readTimeCursor(cursor: string | undefined): PageEnd | null {
 export function pageByTime<Row extends { readonly pageAt: string }, Item>(
   rows: readonly Row[],
   limit: number,
-  { view, id, isCut = false }: PageView<Row, Item>,
+  { view, id, isCut = false, stopped = null }: PageView<Row, Item>,
 ): { items: Item[]; next: string | null } {
   const page = rows.slice(0, limit)
   const last = rows.length > page.length || isCut ? page.at(-1) : undefined
-  return { items: page.map(view), next: last === undefined ? null : writeTimeCursor({ at: last.pageAt, id: id(last) }) }
+  const end = last === undefined ? stopped : { at: last.pageAt, id: id(last) }
+  return { items: page.map(view), next: end === null ? null : writeTimeCursor(end) }
 }
 
 interface PageView<Row, Item> {
@@ -37,4 +38,6 @@ interface PageView<Row, Item> {
   readonly id: (row: Row) => string
   /** There are more, although not as many came as were asked for. */
   readonly isCut?: boolean
+  /** Where a list stopped looking that found fewer. */
+  readonly stopped?: PageEnd | null
 }

@@ -124,6 +124,7 @@ async function loadAgentActivity(
           status: isTroubled ? 'degraded' : nowMs - seenMs > INACTIVE_AFTER_MS ? 'inactive' : 'healthy',
           blocked_calls: blocked,
           unanswered_calls: waiting,
+          ...(unansweredOf.get(agent)?.more === true && { unanswered_more: true }),
           recovering,
           compromised,
           killed,

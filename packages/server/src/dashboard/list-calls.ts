@@ -23,7 +23,8 @@ export async function listCalls(
       limit: query.limit + 1,
     }),
   )
-  return pageByTime(calls, query.limit, { view: callRow, id: ({ pageKey }) => pageKey })
+  const { rows, stopped } = calls
+  return pageByTime(rows, query.limit, { view: callRow, id: ({ pageKey }) => pageKey, stopped })
 }
 
 const callRow = (call: ListedCall): CallRow => ({

@@ -57,6 +57,7 @@ export async function loadOverview(
       compromised: troubles.compromised,
     },
     oldest_unanswered: unanswered.oldest?.toISOString() ?? null,
+    ...(unanswered.more && { unanswered_more: true }),
     drifting_plans: drifting.map(({ planId, ...plan }) => ({ plan_id: planId, ...plan })),
     agents_total: agents[0]?.allAgents ?? 0,
     reasons: Object.entries(tally(bySpan).by_reason)

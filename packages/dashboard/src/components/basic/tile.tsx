@@ -1,10 +1,12 @@
 import { Link } from '@tanstack/react-router'
-import { count } from '../../text/format.js'
+import { countOrMore } from '../../text/format.js'
 import type { Tone } from './badge.js'
 
 interface TileProps {
   readonly label: string
   readonly value: number
+  /** There may be more of them than were counted. */
+  readonly isMore?: boolean | undefined
   readonly note?: string | undefined
   readonly tone?: Tone | undefined
   /** The list behind the number: it has as many rows. */
@@ -12,11 +14,11 @@ interface TileProps {
   readonly search?: Record<string, string>
 }
 
-export function Tile({ label, value, note, tone = 'neutral', to, search = {} }: TileProps) {
+export function Tile({ label, value, isMore, note, tone = 'neutral', to, search = {} }: TileProps) {
   const content = (
     <>
       <span className="tile-label">{label}</span>
-      <span className="tile-value">{count(value)}</span>
+      <span className="tile-value">{countOrMore(value, isMore)}</span>
       <span className="tile-note">{note}</span>
     </>
   )

@@ -1,4 +1,5 @@
 import { Link } from '@tanstack/react-router'
+import { Empty } from './states.js'
 
 interface PagerProps {
   readonly to: '/sessions' | '/calls' | '/captures' | '/workflows' | '/plans' | '/audit'
@@ -35,3 +36,13 @@ export function Pager({ to, search = {}, what, next, order = 'newest' }: PagerPr
     </div>
   )
 }
+
+/** A page without rows that is not the last: of the records that it looked through none fits. */
+export const NoneSoFar = (props: PagerProps) => (
+  <>
+    <Empty title={`No matching ${props.what} so far`}>
+      <p>There are too many to look through at once. The next page looks further.</p>
+    </Empty>
+    <Pager {...props} />
+  </>
+)

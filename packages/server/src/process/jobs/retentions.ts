@@ -5,6 +5,7 @@ import { deleteOldMail, deleteOldMailTokens } from '../../store/accounts/mail.js
 import { deleteEndedRefreshTokens } from '../../store/accounts/refresh-tokens.js'
 import { deleteOldAuditEntries } from '../../store/audit.js'
 import { deleteOldCaptures } from '../../store/captures/captures.js'
+import { deleteOldUnansweredCalls } from '../../store/dashboard/unanswered-calls.js'
 import { deleteUnusedPlans } from '../../store/governance/plans.js'
 import { deleteOldSeals } from '../../store/ledgers/seals.js'
 import { BUDGET_DAYS, deleteOldRuns } from '../../store/runs/runs.js'
@@ -47,6 +48,10 @@ export const RETENTIONS: readonly Retention[] = [
   {
     name: 'late-receipts',
     remove: (tx, { olderThanDays, limit }) => deleteOldLateReceipts(tx, olderThanDays, limit),
+  },
+  {
+    name: 'unanswered-calls',
+    remove: (tx, { olderThanDays, limit }) => deleteOldUnansweredCalls(tx, olderThanDays, limit),
   },
   {
     name: 'findable-ids',

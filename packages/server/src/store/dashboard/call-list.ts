@@ -1,9 +1,12 @@
 import type { BlockReason, EvidenceLevel, Outcome } from '@countersign/protocol'
+import type postgres from 'postgres'
 import type { PageEnd } from '../../base/time-cursor.js'
 import type { Queryable } from '../../postgres/sql.js'
-import { pageEnd, pageTime } from '../page-time.js'
+import { endTime, type FoundPage, microseconds, pageEnd, pageTime } from '../page-time.js'
 import { countedUntil } from './decision-counts.js'
 import { unanswered } from './unanswered-calls.js'
+
+type Fragment = postgres.PendingQuery<postgres.Row[]>
 
 export interface ListedCall {
   at: Date
@@ -37,8 +40,12 @@ export interface CallFilter {
 }
 
 /** Judged calls, newest first. */
-export async function listCalls(sql: Queryable, filter: CallFilter): Promise<ListedCall[]> {
+export async function listCalls(sql: Queryable, filter: CallFilter): Promise<FoundPage<ListedCall>> {
   if (filter.unanswered) return listUnanswered(sql, filter)
+  return { rows: await listJudged(sql, filter), stopped: null }
+}
+
+async function listJudged(sql: Queryable, filter: CallFilter): Promise<ListedCall[]> {
   if (filter.sessionId !== null) return listOfSession(sql, filter)
   const { enough, all } = await periodsOf(sql, filter)
   // A call that was stopped after it had been counted may leave a page short of its rows: then twice as far back.
@@ -74,15 +81,62 @@ function listOfSession(sql: Queryable, filter: CallFilter): Promise<ListedCall[]
     order by p.proposed_at desc, page_key desc limit ${filter.limit}`
 }
 
-async function listUnanswered(sql: Queryable, filter: CallFilter): Promise<ListedCall[]> {
-  return sql<ListedCall[]>`
+/** Of those that were noted, so many are looked through for one page. */
+const MOST_NOTED = 10_000
+
+async function listUnanswered(sql: Queryable, filter: CallFilter): Promise<FoundPage<ListedCall>> {
+  // They were allowed.
+  if (filter.decision === 'block' || filter.reason !== null) return { rows: [], stopped: null }
+  const stopped = filter.sessionId === null ? await endOfNoted(sql, filter) : null
+  const noted = sql`${notedCalls(sql, filter)} ${stopped === null ? sql`` : sql`and u.at >= ${endTime(sql, stopped)}`}`
+  // The page first: each of its calls is taken from the decisions of a whole response.
+  const rows = await sql<ListedCall[]>`
+    with page as materialized (
+      select u.* from (${unanswered(sql, noted)}) as u
+      where true ${filter.agent === null ? sql`` : sql`and coalesce(u.agent, '') = ${filter.agent}`}
+        ${filter.below === null ? sql`` : sql`and (u.at, ${notedKey(sql)}) < ${pageEnd(sql, filter.below)}`}
+      order by u.at desc, ${notedKey(sql)} desc limit ${filter.limit}
+    )
     select ${columns(sql)}
-    from (${unanswered(sql, filter.tenantId)}) as u
-    join proposals p on p.tenant_id = u.tenant_id and p.session_id = u.session_id and p.seq = u.seq
+    from page u
+    cross join lateral (
+      select tenant_id, session_id, seq, u.at as proposed_at, decisions from proposals
+      where tenant_id = u.tenant_id and session_id = u.session_id and seq = u.seq offset 0
+    ) as p
     ${JOIN_SESSION(sql)} cross join lateral json_array_elements(p.decisions) d ${JOIN_RECEIPT(sql)}
-    where (d ->> 'index')::int = u.call_index and ${matches(sql, filter)}
-    order by p.proposed_at desc, page_key desc limit ${filter.limit}`
+    where (d ->> 'index')::int = u.call_index
+    order by p.proposed_at desc, page_key desc`
+  return { rows, stopped }
 }
+
+const notedCalls = (sql: Queryable, { tenantId, sessionId, from, to, below }: CallFilter) => sql`
+  select u.* from ${sessionId === null ? sql`unanswered_calls u` : notedOfSession(sql, tenantId, sessionId)}
+  where u.tenant_id = ${tenantId}
+    ${from === null ? sql`` : sql`and u.at >= ${from}`}
+    ${to === null ? sql`` : sql`and u.at < ${to}`}
+    ${below === null ? sql`` : sql`and u.at <= ${endTime(sql, below)}`}`
+
+/** Those of a session are found by its proposals. */
+const notedOfSession = (sql: Queryable, tenantId: string, sessionId: string) => sql`
+  (select seq, proposed_at from proposals where tenant_id = ${tenantId} and session_id = ${sessionId}) as p
+  cross join lateral (
+    select * from unanswered_calls n
+    where n.tenant_id = ${tenantId} and n.at = p.proposed_at and n.session_id = ${sessionId} and n.seq = p.seq offset 0
+  ) as u`
+
+/** Where a page stops looking, with all calls of that moment. Null: it looks at all that are left. */
+async function endOfNoted(sql: Queryable, filter: CallFilter): Promise<PageEnd | null> {
+  const [end] = await sql<PageEnd[]>`
+    select ${microseconds(sql, sql`u.at`)} as at, min(${notedKey(sql)}) as id
+    from unanswered_calls u
+    where u.tenant_id = ${filter.tenantId} and u.at = (
+      select at from (${notedCalls(sql, filter)}) as noted order by at desc offset ${MOST_NOTED - 1} limit 1
+    )
+    group by u.at`
+  return end ?? null
+}
+
+const notedKey = (sql: Queryable) => callKey(sql, sql`u.session_id`, sql`u.seq::text`, sql`u.call_index::text`)
 
 interface Period {
   since: Date
@@ -151,8 +205,12 @@ const JOIN_RECEIPT = (sql: Queryable) => sql`
       and r.pending_call_id = d ->> 'pending_call_id' offset 0
   ) as r on true
   cross join lateral (
-    select p.session_id || ':' || lpad(p.seq::text, 10, '0') || ':' || lpad(d ->> 'index', 4, '0') as page_key offset 0
+    select ${callKey(sql, sql`p.session_id`, sql`p.seq::text`, sql`d ->> 'index'`)} as page_key offset 0
   ) as k`
+
+/** Orders the calls of one moment. */
+const callKey = (sql: Queryable, sessionId: Fragment, seq: Fragment, index: Fragment) =>
+  sql`${sessionId} || ':' || lpad(${seq}, 10, '0') || ':' || lpad(${index}, 4, '0')`
 
 /** Why the call was blocked, or stopped after it had been allowed. */
 const reasonOf = (sql: Queryable) => sql`coalesce(d ->> 'reason', r.record::json ->> 'block_reason')`

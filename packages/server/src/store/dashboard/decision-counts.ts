@@ -34,7 +34,6 @@ export async function countDecisions(tx: Tx): Promise<number> {
     returning before.until as since, decision_counts_until.until`
   let rows = 0
   if (range !== undefined) for (const slice of await slicesOf(tx, range)) rows += await countSlice(tx, slice)
-  await dropAnsweredCalls(tx)
   return rows
 }
 
@@ -78,6 +77,7 @@ async function countSlice(tx: Tx, range: Range): Promise<number> {
     group by 1, 2, 3
     on conflict (tenant_id, hour, agent) do update set sessions = session_counts.sessions + excluded.sessions`
   await noteUnansweredCalls(tx, range)
+  await dropAnsweredCalls(tx, range)
   return count
 }
 

@@ -1,4 +1,6 @@
+import type postgres from 'postgres'
 import type { Queryable, Tx } from '../../postgres/sql.js'
+import { daysAgo } from '../days-ago.js'
 
 /**
  * Notes the allowed calls of a period that have no receipt yet. `offset 0`, here and below, has receipts looked up by their
@@ -17,47 +19,105 @@ export async function noteUnansweredCalls(tx: Tx, range: { since: Date; until: D
     on conflict do nothing`
 }
 
-/** Drops the calls that got their receipt since. */
-export async function dropAnsweredCalls(tx: Tx): Promise<void> {
+/**
+ * Drops the calls that got their receipt in a period: of each session the last steps before the first event of the period,
+ * since no other step can be open. One that is missed stays until its retention ends; readers look for receipts themselves.
+ */
+export async function dropAnsweredCalls(tx: Tx, range: { since: Date; until: Date }): Promise<void> {
   await tx`
-    delete from unanswered_calls u where exists (
-      select 1 from receipts r where r.tenant_id = u.tenant_id and r.session_id = u.session_id
-        and r.pending_call_id = u.pending_call_id offset 0
-    )`
+    delete from unanswered_calls where ctid = any (array(
+      select u.ctid
+      from (
+        select tenant_id, session_id, min(seq) as seq from session_events
+        where at >= ${range.since} and at < ${range.until} group by 1, 2 offset 0
+      ) as e
+      cross join lateral (
+        select at, seq from session_events s
+        where s.tenant_id = e.tenant_id and s.session_id = e.session_id and s.seq < e.seq and s.seq >= e.seq - ${LAST_EVENTS}
+          and s.request_id is not null
+        order by s.seq desc limit ${LAST_STEPS}
+      ) as p
+      cross join lateral (
+        select ctid, pending_call_id from unanswered_calls
+        where tenant_id = e.tenant_id and at = p.at and session_id = e.session_id and seq = p.seq offset 0
+      ) as u
+      where exists (
+        select 1 from receipts r where r.tenant_id = e.tenant_id and r.session_id = e.session_id
+          and r.pending_call_id = u.pending_call_id offset 0
+      )
+    ))`
+}
+
+/** Responses without an allowed call may stand between a step and its receipts. */
+const LAST_STEPS = 3
+const LAST_EVENTS = 20
+
+/** Removes what was noted of calls older than `days`, some of each tenant at once. Their sessions still say how they ended. */
+export async function deleteOldUnansweredCalls(sql: Queryable, days: number, limit: number): Promise<number> {
+  // Tenant by tenant, so that each is asked for its oldest alone: no index has the time without them.
+  const rows = await sql`
+    delete from unanswered_calls where ctid = any (array(
+      select u.ctid from tenants t cross join lateral (
+        select ctid from unanswered_calls
+        where tenant_id = t.tenant_id and at < ${daysAgo(sql, days)} order by at limit ${limit}
+      ) as u limit ${limit}
+    )) returning 1`
+  return rows.length
 }
 
 /**
- * Calls that nobody is going to answer: no receipt, and their session is stopped, in doubt, or its holder let the lease
- * end. A tool that still runs under a lease is not one of them.
+ * Calls that nobody is going to answer, of those that were noted: no receipt, and their session is stopped, in doubt, or its
+ * holder let the lease end. A tool that still runs under a lease is not one of them.
  */
-export const unanswered = (sql: Queryable, tenantId: string) => sql`
-  select u.* from unanswered_calls u
-    join sessions s on s.tenant_id = u.tenant_id and s.session_id = u.session_id
-    join session_heads h on h.tenant_id = u.tenant_id and h.session_id = u.session_id
-  where u.tenant_id = ${tenantId} and (s.status <> 'ACTIVE' or s.ended_at is not null or h.lease_until <= statement_timestamp())
-    and not exists (
-      select 1 from receipts r where r.tenant_id = u.tenant_id and r.session_id = u.session_id
-        and r.pending_call_id = u.pending_call_id offset 0
-    )`
+export const unanswered = (sql: Queryable, noted: postgres.PendingQuery<postgres.Row[]>) => sql`
+  select u.*, s.agent from (${noted}) as u
+    cross join lateral (
+      select s.agent from sessions s join session_heads h using (tenant_id, session_id)
+      where s.tenant_id = u.tenant_id and s.session_id = u.session_id
+        and (s.status <> 'ACTIVE' or s.ended_at is not null or h.lease_until <= statement_timestamp()) offset 0
+    ) as s
+  where not exists (
+    select 1 from receipts r where r.tenant_id = u.tenant_id and r.session_id = u.session_id
+      and r.pending_call_id = u.pending_call_id offset 0
+  )`
 
-/** How many calls nobody answered, and since when the oldest of them waits. */
-export async function countUnansweredCalls(
-  sql: Queryable,
-  tenantId: string,
-): Promise<{ calls: number; oldest: Date | null }> {
-  const [row] = await sql<{ calls: number; oldest: Date | null }[]>`
-    select count(*)::int as calls, min(at) as oldest from (${unanswered(sql, tenantId)}) as waiting`
-  return row ?? { calls: 0, oldest: null }
+/** So many are looked at to count them, the oldest: a tenant may leave a million calls without a receipt. */
+const MOST_COUNTED = 10_000
+
+/** One more, which tells that there are others. */
+const oldestNoted = (sql: Queryable, tenantId: string) => sql`
+  noted as materialized (
+    select * from unanswered_calls where tenant_id = ${tenantId} order by at limit ${MOST_COUNTED + 1}
+  )`
+
+const isMore = (sql: Queryable) => sql`(select count(*) > ${MOST_COUNTED} from noted) as more`
+
+export interface UnansweredCalls {
+  calls: number
+  oldest: Date | null
+  /** Not all were looked at. */
+  more: boolean
 }
 
-/** The same by those of the agents that have any; agent '' stands for none. */
+/** How many calls nobody answered, and since when the oldest of them waits. */
+export async function countUnansweredCalls(sql: Queryable, tenantId: string): Promise<UnansweredCalls> {
+  const [row] = await sql<UnansweredCalls[]>`
+    with ${oldestNoted(sql, tenantId)}
+    select least(count(*), ${MOST_COUNTED})::int as calls, min(at) as oldest, ${isMore(sql)}
+    from (${unanswered(sql, sql`select * from noted`)}) as waiting`
+  return row ?? { calls: 0, oldest: null, more: false }
+}
+
+/** The same by agent; agent '' stands for none. */
 export function countUnansweredByAgent(
   sql: Queryable,
   tenantId: string,
   agents: readonly string[],
-): Promise<{ agent: string; calls: number }[]> {
-  return sql<{ agent: string; calls: number }[]>`
-    select coalesce(s.agent, '') as agent, count(*)::int as calls
-    from (${unanswered(sql, tenantId)}) as waiting join sessions s using (tenant_id, session_id)
-    where coalesce(s.agent, '') = any (${[...agents]}::text[]) group by 1`
+): Promise<{ agent: string; calls: number; more: boolean }[]> {
+  return sql<{ agent: string; calls: number; more: boolean }[]>`
+    with ${oldestNoted(sql, tenantId)}
+    select a.agent, least(count(waiting.at), ${MOST_COUNTED})::int as calls, ${isMore(sql)}
+    from unnest(${[...new Set(agents)]}::text[]) as a (agent)
+      left join (${unanswered(sql, sql`select * from noted`)}) as waiting on coalesce(waiting.agent, '') = a.agent
+    group by a.agent`
 }
