@@ -209,6 +209,9 @@ export const serverSabotages: Bugs = {
       to: 'exists (select 1 from sessions where tenant_id = ${tenantId} and agent = ${text}) as is_agent',
     },
   ],
+  'packages/server/src/store/captures/captures.ts': [
+    { breaks: 'limit.pages.captures-of-tool', from: 'and (at, capture_id) >= ${pageEnd(sql, stopped)}', to: '' },
+  ],
   'packages/server/src/store/dashboard/call-list.ts': [
     { breaks: 'limit.unanswered.listed', from: 'and u.at >= ${endTime(sql, stopped)}', to: '' },
     { breaks: 'scale.flat', from: 'count *= 2) {', to: 'count = all.length) {' },

@@ -6,7 +6,7 @@ import { Button } from '../components/basic/button.js'
 import { Name, Text } from '../components/basic/text.js'
 import { Ago } from '../components/basic/time.js'
 import { Freshness, Page } from '../components/layout/page.js'
-import { Pager } from '../components/layout/pager.js'
+import { NoneSoFar, Pager } from '../components/layout/pager.js'
 import { Empty, Loaded } from '../components/layout/states.js'
 import { AgentFilter, type Search, TextFilter } from './sessions/filter-fields.js'
 
@@ -44,7 +44,9 @@ export function CapturesPage() {
       </search>
       <Loaded reading={captures} rows={8}>
         {({ items, next }) =>
-          items.length === 0 ? (
+          items.length === 0 && next !== null ? (
+            <NoneSoFar to="/captures" search={search} what="captures" next={next} />
+          ) : items.length === 0 ? (
             <Empty title="No captures">
               <p>Nothing was recorded, or it has expired: see the retention of your service.</p>
             </Empty>

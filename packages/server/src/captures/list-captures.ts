@@ -18,7 +18,8 @@ export async function listCaptures(
       limit: query.limit + 1,
     }),
   )
-  return pageByTime(captures, query.limit, {
+  const { rows, stopped } = captures
+  return pageByTime(rows, query.limit, {
     view: (capture) => ({
       capture_id: capture.captureId,
       agent: capture.agent,
@@ -30,6 +31,7 @@ export async function listCaptures(
       calls: capture.calls as unknown as JsonValue,
     }),
     id: ({ captureId }) => captureId,
-    isCut: (captures[0]?.inPage ?? 0) > captures.length,
+    isCut: (rows[0]?.inPage ?? 0) > rows.length,
+    stopped,
   })
 }

@@ -9,7 +9,7 @@ export async function listCalls(
   ctx: UserContext,
   { query }: Input<Routes['listCalls']>,
 ): Promise<Reply<Routes['listCalls']>> {
-  const calls = await inRead(ctx, (sql) =>
+  const { rows, stopped } = await inRead(ctx, (sql) =>
     listStoredCalls(sql, {
       tenantId: ctx.tenant.tenantId,
       agent: query.unnamed === undefined ? (query.agent ?? null) : '',
@@ -23,7 +23,6 @@ export async function listCalls(
       limit: query.limit + 1,
     }),
   )
-  const { rows, stopped } = calls
   return pageByTime(rows, query.limit, { view: callRow, id: ({ pageKey }) => pageKey, stopped })
 }
 

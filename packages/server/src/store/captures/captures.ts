@@ -4,7 +4,7 @@ import type { PageEnd } from '../../base/time-cursor.js'
 import type { Queryable, Tx } from '../../postgres/sql.js'
 import { daysAgo } from '../days-ago.js'
 import { deleteSome } from '../delete-some.js'
-import { pageEnd, pageTime } from '../page-time.js'
+import { type FoundPage, microseconds, pageEnd, pageTime } from '../page-time.js'
 
 export interface NewCapture {
   captureId: string
@@ -149,19 +149,21 @@ export interface CaptureRow {
 /** Characters of the captures of one page, and one more capture. */
 const PAGE_SIZE = 1024 * 1024
 
-/** Newest first, below the cursor. Fewer than the limit where they are long. */
-export function listCaptures(
-  sql: Queryable,
-  page: {
-    tenantId: string
-    agent: string | null
-    tool: string | null
-    below: PageEnd | null
-    limit: number
-  },
-): Promise<CaptureRow[]> {
-  const { below } = page
-  return sql<CaptureRow[]>`
+/** So many are looked through for those of a tool: no index finds them. */
+const MOST_LOOKED_AT = 20_000
+
+interface CapturesPage {
+  readonly tenantId: string
+  readonly agent: string | null
+  readonly tool: string | null
+  readonly below: PageEnd | null
+  readonly limit: number
+}
+
+/** Newest first, below the cursor. Fewer than the limit where they are long, or where few are of the tool. */
+export async function listCaptures(sql: Queryable, page: CapturesPage): Promise<FoundPage<CaptureRow>> {
+  const stopped = page.tool === null ? null : await endOfLook(sql, page)
+  const rows = await sql<CaptureRow[]>`
     select capture_id, agent, conversation_id, at, tool_names, capture_level, decision,
       item::json #> '{response,tool_calls}' as calls, page_at, in_page::int
     from (
@@ -170,16 +172,30 @@ export function listCaptures(
         select capture_id, agent, conversation_id, at, tool_names, capture_level, decision, item,
           coalesce(item_size, length(item::text)) as own, ${pageTime(sql, sql`at`)}
         from captures
-        where tenant_id = ${page.tenantId}
-          ${page.agent === null ? sql`` : sql`and agent = ${page.agent}`}
+        where ${belowCursor(sql, page)}
           ${page.tool === null ? sql`` : sql`and ${page.tool} = any (tool_names)`}
-          ${below === null ? sql`` : sql`and (at, capture_id) < ${pageEnd(sql, below)}`}
+          ${stopped === null ? sql`` : sql`and (at, capture_id) >= ${pageEnd(sql, stopped)}`}
         order by at desc, capture_id desc limit ${page.limit}
       ) newest
     ) measured
     where size_before < ${PAGE_SIZE}
     order by at desc, capture_id desc`
+  return { rows, stopped }
 }
+
+/** The last capture that a page looks at. Null: it looks at all that are left. */
+async function endOfLook(sql: Queryable, page: CapturesPage): Promise<PageEnd | null> {
+  const [end] = await sql<PageEnd[]>`
+    select ${microseconds(sql, sql`at`)} as at, capture_id as id from (
+      select at, capture_id from captures where ${belowCursor(sql, page)}
+      order by at desc, capture_id desc offset ${MOST_LOOKED_AT - 1} limit 1
+    ) as last`
+  return end ?? null
+}
+
+const belowCursor = (sql: Queryable, { tenantId, agent, below }: CapturesPage) => sql`tenant_id = ${tenantId}
+  ${agent === null ? sql`` : sql`and agent = ${agent}`}
+  ${below === null ? sql`` : sql`and (at, capture_id) < ${pageEnd(sql, below)}`}`
 
 /** The newest captures of an agent that hold arguments, oldest first, as JSON: so many, or so many characters. */
 export async function loadNewestCaptures(
