@@ -55,6 +55,8 @@ export const limits = {
   'limit.bytes.stop-and-evidence': 'A tenant without bytes left can still kill sessions and report what ran',
   'limit.pages.captures': 'A page of captures is bounded by bytes, and the pages after it bring the rest',
   'limit.pages.captures-of-tool': 'A page of the captures of one tool looks through 20,000 captures at most, and the next page goes on where it stopped',
+  'limit.pages.sessions-of-facet':
+    'A page of sessions with a label or reason and another filter looks through 10,000 of them at most, and the next page goes on where it stopped',
   'limit.plan-problems': 'Of a plan with many problems the first fifty are named and the others counted, in small pieces',
   'limit.entries-per-list':
     'Each list and table of a contract or session definition has at most 2,048 entries, which are prepared one by one with other work in between',

@@ -202,6 +202,11 @@ export const serverSabotages: Bugs = {
   ],
   'packages/server/src/store/dashboard/session-list.ts': [
     {
+      breaks: 'limit.pages.sessions-of-facet',
+      from: '.some((asked) => asked !== null)',
+      to: '.every((asked) => asked !== null)',
+    },
+    {
       breaks: 'scale.flat',
       from: `coalesce((
         select agent = \${text} from sessions where tenant_id = \${tenantId} and agent >= \${text} order by agent limit 1

@@ -114,7 +114,7 @@ proves('scale.flat', 'a search looks up what begins so, and as little the sixth 
     ...{ from: null, to: null, below: null, oldestFirst: false, limit: 50 },
   }
   const search = (text: string) => (tx: Tx) => listSessions(tx, { ...anything, tenantId, search: text })
-  const first = async (text: string) => (await begin.page(search(text)))[0]?.sessionId
+  const first = async (text: string) => (await begin.page(search(text))).rows[0]?.sessionId
   expect([await first('old-'), await first('new-')]).toEqual(['old-300', `new-${SESSIONS}`])
   for (const as of ['page', 'later'] as const) {
     // The 300 that begin so: counted, listed and looked up, and their page.

@@ -9,7 +9,7 @@ import { Name, Text } from '../components/basic/text.js'
 import { Ago } from '../components/basic/time.js'
 import { FirstSteps } from '../components/layout/first-steps.js'
 import { Freshness, Page } from '../components/layout/page.js'
-import { Pager } from '../components/layout/pager.js'
+import { NoneSoFar, Pager } from '../components/layout/pager.js'
 import { Empty, Loaded } from '../components/layout/states.js'
 import { count } from '../text/format.js'
 import { reasonTitle } from '../text/reasons.js'
@@ -61,6 +61,8 @@ export function SessionsPage() {
               />
               <Pager to="/sessions" search={search} what="sessions" next={next} order={order} />
             </>
+          ) : next !== null ? (
+            <NoneSoFar to="/sessions" search={search} what="sessions" next={next} order={order} />
           ) : filtered ? (
             <Empty title="No matching sessions">
               <p>Try fewer filters or a longer period.</p>

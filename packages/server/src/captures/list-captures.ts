@@ -9,7 +9,7 @@ export async function listCaptures(
   ctx: UserContext,
   { query }: Input<Routes['listCaptures']>,
 ): Promise<Reply<Routes['listCaptures']>> {
-  const captures = await inRead(ctx, (sql) =>
+  const { rows, stopped } = await inRead(ctx, (sql) =>
     listStoredCaptures(sql, {
       tenantId: ctx.tenant.tenantId,
       agent: query.agent ?? null,
@@ -18,7 +18,6 @@ export async function listCaptures(
       limit: query.limit + 1,
     }),
   )
-  const { rows, stopped } = captures
   return pageByTime(rows, query.limit, {
     view: (capture) => ({
       capture_id: capture.captureId,

@@ -10,7 +10,7 @@ export async function listSessions(
   ctx: Context,
   { query }: Pick<Input<Routes['listSessions']>, 'query'>,
 ): Promise<Reply<Routes['listSessions']>> {
-  const sessions = await inRead(ctx, (sql) =>
+  const { rows, stopped } = await inRead(ctx, (sql) =>
     listStoredSessions(sql, {
       tenantId: ctx.tenant.tenantId,
       search: query.q === undefined || query.q === '' ? null : query.q,
@@ -27,5 +27,5 @@ export async function listSessions(
       limit: query.limit + 1,
     }),
   )
-  return pageByTime(sessions, query.limit, { view: sessionRow, id: ({ sessionId }) => sessionId })
+  return pageByTime(rows, query.limit, { view: sessionRow, id: ({ sessionId }) => sessionId, stopped })
 }

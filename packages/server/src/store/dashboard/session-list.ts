@@ -2,7 +2,7 @@ import type { BlockReason, Environment, SessionActivity, SessionStatus } from '@
 import type { PageEnd } from '../../base/time-cursor.js'
 import type { Queryable } from '../../postgres/sql.js'
 import { daysAgo } from '../days-ago.js'
-import { pageEnd, pageTime } from '../page-time.js'
+import { type FoundPage, microseconds, pageEnd, pageTime } from '../page-time.js'
 import { activityOfRow, mayGoOn } from '../session-activity.js'
 
 export interface ListedSession {
@@ -47,7 +47,7 @@ export interface SessionFilter {
 }
 
 /** Sessions by their start. Each filter has an index that lists its sessions in this order, or few of them. */
-export async function listSessions(sql: Queryable, filter: SessionFilter): Promise<ListedSession[]> {
+export async function listSessions(sql: Queryable, filter: SessionFilter): Promise<FoundPage<ListedSession>> {
   const { tenantId, below, oldestFirst } = filter
   const [beyond, direction] = oldestFirst ? [sql`>`, sql`asc`] : [sql`<`, sql`desc`]
   const facets = [
@@ -55,21 +55,25 @@ export async function listSessions(sql: Queryable, filter: SessionFilter): Promi
     ...(filter.label === null ? [] : [{ kind: 'label', value: filter.label }]),
   ]
   const [first, second] = facets
-  // The first facet leads, in its own order; whatever else is asked for narrows it.
+  // The first facet leads, in its own order; whatever else is asked for narrows it, session by session (`offset 0`): PostgreSQL
+  // may expect fewer sessions of an agent or state, and would look through all of them.
   const lead = first === undefined ? 's' : 'f'
   const from =
     first === undefined
       ? sql`sessions s where s.tenant_id = ${tenantId}`
-      : sql`session_facets f join sessions s using (tenant_id, session_id)
+      : sql`session_facets f cross join lateral (
+            select * from sessions where tenant_id = f.tenant_id and session_id = f.session_id offset 0
+          ) as s
           where f.tenant_id = ${tenantId} and f.kind = ${first.kind} and f.value = ${first.value}`
   const found = filter.search === null ? null : await look(sql, tenantId, filter.search)
+  const stopped = first === undefined || !isNarrowed(filter, second) ? null : await endOfLook(sql, filter, first)
   // The page first: PostgreSQL would look into the heads of all sessions of a small tenant to sort them afterwards.
-  return sql<ListedSession[]>`
+  const rows = await sql<ListedSession[]>`
     with page as materialized (
       select s.* from ${from}
       ${below === null ? sql`` : sql`and (${sql(lead)}.created_at, ${sql(lead)}.session_id) ${beyond} ${pageEnd(sql, below)}`}
-      ${filter.from === null ? sql`` : sql`and ${sql(lead)}.created_at >= ${filter.from}`}
-      ${filter.to === null ? sql`` : sql`and ${sql(lead)}.created_at < ${filter.to}`}
+      ${withinPeriod(sql, lead, filter)}
+      ${stopped === null ? sql`` : sql`and (f.created_at, f.session_id) ${oldestFirst ? sql`<=` : sql`>=`} ${pageEnd(sql, stopped)}`}
       ${filter.agent === null ? sql`` : filter.agent === '' ? sql`and s.agent is null` : sql`and s.agent = ${filter.agent}`}
       ${filter.activity === null ? sql`` : withActivity(sql, filter.activity)}
       ${filter.status === null ? sql`` : sql`and s.status = ${filter.status}`}
@@ -81,9 +85,41 @@ export async function listSessions(sql: Queryable, filter: SessionFilter): Promi
     )
     select ${columns(sql)} from page s ${JOIN_HEAD(sql)}
     order by s.created_at ${direction}, s.session_id ${direction}`
+  return { rows, stopped }
 }
 
-const withFacet = (sql: Queryable, { kind, value }: { kind: string; value: string }) => sql`
+interface Facet {
+  readonly kind: string
+  readonly value: string
+}
+
+const withinPeriod = (sql: Queryable, lead: string, { from, to }: SessionFilter) => sql`
+  ${from === null ? sql`` : sql`and ${sql(lead)}.created_at >= ${from}`}
+  ${to === null ? sql`` : sql`and ${sql(lead)}.created_at < ${to}`}`
+
+/** Whether more is asked of the sessions of a facet, which may fit none of them. */
+const isNarrowed = ({ agent, activity, status, workflowId, search }: SessionFilter, second: Facet | undefined) =>
+  second !== undefined || [agent, activity, status, workflowId, search].some((asked) => asked !== null)
+
+/** So many sessions of a facet are looked through for one page. */
+const MOST_LOOKED_AT = 10_000
+
+/** The last session that a page looks at. Null: it looks at all that are left. */
+async function endOfLook(sql: Queryable, filter: SessionFilter, facet: Facet): Promise<PageEnd | null> {
+  const { below, oldestFirst } = filter
+  const [beyond, direction] = oldestFirst ? [sql`>`, sql`asc`] : [sql`<`, sql`desc`]
+  const [end] = await sql<PageEnd[]>`
+    select ${microseconds(sql, sql`created_at`)} as at, session_id as id from (
+      select created_at, session_id from session_facets f
+      where tenant_id = ${filter.tenantId} and kind = ${facet.kind} and value = ${facet.value}
+        ${below === null ? sql`` : sql`and (created_at, session_id) ${beyond} ${pageEnd(sql, below)}`}
+        ${withinPeriod(sql, 'f', filter)}
+      order by created_at ${direction}, session_id ${direction} offset ${MOST_LOOKED_AT - 1} limit 1
+    ) as last`
+  return end ?? null
+}
+
+const withFacet = (sql: Queryable, { kind, value }: Facet) => sql`
   and exists (
     select 1 from session_facets o
     where o.tenant_id = s.tenant_id and o.kind = ${kind} and o.value = ${value}
