@@ -79,6 +79,14 @@ export const PAGES: readonly PageCase[] = [
   { name: 'calls-unanswered', path: '/calls?decision=unanswered' },
   { name: 'calls-session', path: `/calls?session=${MAIN_SESSION}` },
   { name: 'captures', path: '/captures' },
+  {
+    name: 'captures-so-far',
+    path: '/captures?tool=long_ago',
+    act: async (page) => {
+      await page.getByRole('heading', { name: 'No matching captures so far' }).waitFor()
+      await page.getByRole('link', { name: 'Older captures' }).waitFor()
+    },
+  },
   { name: 'agents', path: '/agents' },
   { name: 'workflows', path: '/workflows' },
   { name: 'workflow', path: '/workflows/case-1042' },
