@@ -28,6 +28,7 @@ export const limits = {
   'limit.verification-token': 'Verification tokens live 24 hours',
   'limit.refresh-retention': 'Dead refresh tokens are kept for 30 days',
   'limit.confidence': 'Confidence turns medium at 5 samples and high at 10',
+  'limit.fair.begin': 'Requests begin in turn between those who send them, and so do the statements that let them in',
   'limit.fair.reads':
     'A tenant reads on half of the connections that are kept for reading, and what others do waits for none of it; a session is read once the body of its request has come',
   'limit.fair.plans': 'Expensive work of one tenant leaves the turns and plans of another tenant alone',

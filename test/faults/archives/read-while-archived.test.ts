@@ -7,6 +7,7 @@ import {
   insertArchivedRows,
   readArchivedRows,
 } from '../../../packages/server/src/store/archives/archived-rows.js'
+import { throughSql } from '../../support/postgres/watched-sql.js'
 import { proves } from '../../support/proves.js'
 import { LOOKUP } from '../../support/runtime/governed-session.js'
 import { withOwnedRuntime } from '../../support/runtime/with-runtime.js'
@@ -16,7 +17,7 @@ import { openWorkflow } from '../../support/runtime/workflow.js'
 let onStatement: () => Promise<void> = async () => {}
 
 const { runtime, api, owner } = await withOwnedRuntime({
-  wrapDatabase: (database) => ({ ...database, sql: slowed(database.sql) }),
+  wrapDatabase: (database) => throughSql(database, slowed),
 })
 const tenantId = (await owner.call('me', {})).body.user.tenant_id
 

@@ -1,6 +1,8 @@
 import { chainEvent, foldEvents, preparePlan, type SessionState } from '@countersign/engine'
 import type { LedgerHead, Reply, Routes, SessionEvent } from '@countersign/protocol'
 import { expect } from 'vitest'
+import type { Sql } from '../../../packages/server/src/postgres/sql.js'
+import { throughSql } from '../../support/postgres/watched-sql.js'
 import { proves } from '../../support/proves.js'
 import { LOOKUP, openSession } from '../../support/runtime/governed-session.js'
 import type { Reaction } from '../../support/runtime/person.js'
@@ -10,21 +12,23 @@ import { withOwnedRuntime } from '../../support/runtime/with-runtime.js'
 const pages: number[] = []
 
 const { runtime, api, owner } = await withOwnedRuntime({
-  wrapDatabase: (database) => ({
-    ...database,
-    sql: new Proxy(database.sql, {
-      apply: (sql, self, given: unknown[]) => {
-        const query = Reflect.apply(sql, self, given)
-        const text = (given[0] as { raw?: readonly string[] }).raw?.join('?') ?? ''
-        if (!/from session_events/.test(text) || !('then' in query)) return query
-        return Promise.resolve(query).then((rows: { body?: string }[]) => {
-          pages.push(rows.reduce((sum, { body }) => sum + (body?.length ?? 0), 0))
-          return rows
-        })
-      },
-    }) as typeof database.sql,
-  }),
+  wrapDatabase: (database) => throughSql(database, measured),
 })
+
+function measured(pool: Sql): Sql {
+  return new Proxy(pool, {
+    apply: (sql, self, given: unknown[]) => {
+      const query = Reflect.apply(sql, self, given)
+      const text = (given[0] as { raw?: readonly string[] }).raw?.join('?') ?? ''
+      if (!/from session_events/.test(text) || !('then' in query)) return query
+      return Promise.resolve(query).then((rows: { body?: string }[]) => {
+        pages.push(rows.reduce((sum, { body }) => sum + (body?.length ?? 0), 0))
+        return rows
+      })
+    },
+  }) as Sql
+}
+
 /** A session with a long past: one turn, then tool filters of so many characters each. */
 async function longSession(events: number, charactersEach: number): Promise<string> {
   const session = await openSession(api)

@@ -6,7 +6,7 @@ import { createPasswords } from '../../../packages/server/src/base/crypto/passwo
 import { NOT_BUILT } from '../../../packages/server/src/http/handlers.js'
 import { deleteEndedRefreshTokens } from '../../../packages/server/src/store/accounts/refresh-tokens.js'
 import { passTime } from '../../support/postgres/pass-time.js'
-import { watchedSql } from '../../support/postgres/watched-sql.js'
+import { throughSql, watchedSql } from '../../support/postgres/watched-sql.js'
 import { proves } from '../../support/proves.js'
 import { appFetch } from '../../support/runtime/app-fetch.js'
 import { createMailbox } from '../../support/runtime/mailbox.js'
@@ -25,7 +25,7 @@ const { runtime } = await withRuntime({
   config: { COUNTERSIGN_SIGNING_KEYS: `${SECRET},${OLD_SECRET}` },
   parts: { clock: () => now },
   mailer: mailbox,
-  wrapDatabase: (database) => ({ ...database, sql: watchedSql(database.sql, (text) => statements.push(text)) }),
+  wrapDatabase: (database) => throughSql(database, (sql) => watchedSql(sql, (text) => statements.push(text))),
 })
 beforeAll(async () => {
   const { accounts } = runtime.instances[0].parts

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { ROUTES, type Route, type RouteName } from '@countersign/protocol'
 import { expect, test } from 'vitest'
 import { KEY_USAGE_DELAY_MS } from '../../../packages/server/src/entry/key-usage.js'
-import { watchedSql } from '../../support/postgres/watched-sql.js'
+import { throughSql, watchedSql } from '../../support/postgres/watched-sql.js'
 import { proves } from '../../support/proves.js'
 import { echoHandlers } from '../../support/runtime/echo-handlers.js'
 import { routeRequest, TEST_ORIGIN } from '../../support/runtime/runtime.js'
@@ -15,7 +15,7 @@ let statements = 0
 const { runtime } = await withRuntime({
   instances: 2,
   parts: { handlers: echo.handlers, checkReplies: false },
-  wrapDatabase: (database) => ({ ...database, sql: watchedSql(database.sql, count) }),
+  wrapDatabase: (database) => throughSql(database, (sql) => watchedSql(sql, count)),
 })
 
 function count() {

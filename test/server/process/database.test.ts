@@ -117,6 +117,21 @@ test('a row lock that does not come in time is busy; with more patience it comes
   await holding
 })
 
+proves(
+  'limit.fair.begin',
+  'whoever sends many requests at once has half of the connections that let them in',
+  async () => {
+    let entered = 0
+    const crowd = Array.from({ length: 20 }, async () => {
+      await store.enter('crowd', (sql) => sql`select pg_sleep(0.05)`)
+      entered += 1
+    })
+    await store.enter('other', (sql) => sql`select 1`)
+    expect(entered).toBe(0)
+    await Promise.all(crowd)
+  },
+)
+
 test('fifty writers of one tenant on one row do not keep another tenant from working', async () => {
   const crowded = createDatabase({ url: database.url, poolSize: 8, lockTimeoutMs: 20_000 })
   const held = event()

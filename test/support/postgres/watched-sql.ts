@@ -1,3 +1,4 @@
+import type { Database } from '../../../packages/server/src/postgres/database.js'
 import type { Sql } from '../../../packages/server/src/postgres/sql.js'
 
 /** Tells of every statement that goes through this pool outside a transaction, by its text. */
@@ -18,3 +19,12 @@ export function watchedSql(sql: Sql, note: (text: string) => void): Sql {
     },
   })
 }
+
+/** The database with all statements outside a transaction going through what `wrap` makes of their pool. */
+export const throughSql = (database: Database, wrap: (sql: Sql) => Sql): Database => ({
+  ...database,
+  sql: wrap(database.sql),
+  enter: (sender, fn) => database.enter(sender, (sql) => fn(wrap(sql))),
+  read: (tenantId, fn) => database.read(tenantId, (sql) => fn(wrap(sql))),
+  find: (tenantId, fn) => database.find(tenantId, (sql) => fn(wrap(sql))),
+})

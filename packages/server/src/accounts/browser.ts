@@ -1,7 +1,7 @@
+import { networkOf } from '../base/address-key.js'
 import type { Applicant } from '../base/crypto/passwords.js'
 import type { OpenContext } from '../context/context.js'
 import { readDeviceCookie, setDeviceCookie } from '../entry/device-cookie.js'
-import { networkOf } from './limits.js'
 
 /** The browser that asks. */
 export interface Browser {

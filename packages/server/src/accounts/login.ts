@@ -1,10 +1,11 @@
 import type { Input, Reply, Routes } from '@countersign/protocol'
+import { addressKey } from '../base/address-key.js'
 import { ApiError } from '../base/api-error.js'
 import { auditByEmail } from '../context/audit.js'
 import type { OpenContext } from '../context/context.js'
 import { type Credentials, emailKey, findCredentials, loadUser, rehashPassword } from '../store/accounts/accounts.js'
 import { browserOf, knowBrowser } from './browser.js'
-import { addressKey, requireAll } from './limits.js'
+import { requireAll } from './limits.js'
 import { signIn } from './sign-in.js'
 import { userView } from './user-view.js'
 

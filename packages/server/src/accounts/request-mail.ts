@@ -1,12 +1,13 @@
 import { emailSchema } from '@countersign/protocol'
 import { z } from 'zod'
+import { addressKey } from '../base/address-key.js'
 import { makeId } from '../base/crypto/secrets.js'
 import { auditByEmail } from '../context/audit.js'
 import type { OpenContext } from '../context/context.js'
 import { emailKey } from '../store/accounts/accounts.js'
 import type { MailKind } from '../store/accounts/mail.js'
 import { queueMailByEmail } from '../store/accounts/mail.js'
-import { type AccountLimit, addressKey, takeAll } from './limits.js'
+import { type AccountLimit, takeAll } from './limits.js'
 
 const bodySchema = z.object({ email: emailSchema })
 

@@ -1,4 +1,5 @@
 import type { Input, Reply, Routes } from '@countersign/protocol'
+import { addressKey } from '../base/address-key.js'
 import { ApiError } from '../base/api-error.js'
 import { sha256 } from '../base/crypto/secrets.js'
 import { auditPerson } from '../context/audit.js'
@@ -8,7 +9,7 @@ import { revokeActiveKeys } from '../store/accounts/api-keys.js'
 import { consumeMailToken } from '../store/accounts/mail.js'
 import { revokeRefreshTokensOf } from '../store/accounts/refresh-tokens.js'
 import { knowBrowser, stranger } from './browser.js'
-import { addressKey, requireAll } from './limits.js'
+import { requireAll } from './limits.js'
 
 /**
  * Uses the token up, sets the password and signs everyone out, all or nothing. The person who opened an account whose address

@@ -1,4 +1,5 @@
 import type { Input, Reply, Routes } from '@countersign/protocol'
+import { addressKey } from '../base/address-key.js'
 import { ApiError } from '../base/api-error.js'
 import { makeApiKey, makeId } from '../base/crypto/secrets.js'
 import { auditPerson } from '../context/audit.js'
@@ -7,7 +8,7 @@ import { emailKey, insertAccount, loadUser } from '../store/accounts/accounts.js
 import { insertKey } from '../store/accounts/api-keys.js'
 import { queueMailByEmail } from '../store/accounts/mail.js'
 import { knowBrowser, stranger } from './browser.js'
-import { addressKey, requireAll } from './limits.js'
+import { requireAll } from './limits.js'
 import { signIn } from './sign-in.js'
 import { userView } from './user-view.js'
 

@@ -1,11 +1,12 @@
 import type { Input, Reply, Routes } from '@countersign/protocol'
+import { addressKey } from '../base/address-key.js'
 import { ApiError } from '../base/api-error.js'
 import { sha256 } from '../base/crypto/secrets.js'
 import { auditPerson } from '../context/audit.js'
 import type { OpenContext } from '../context/context.js'
 import { markVerified } from '../store/accounts/accounts.js'
 import { consumeMailToken } from '../store/accounts/mail.js'
-import { addressKey, requireAll } from './limits.js'
+import { requireAll } from './limits.js'
 
 /** Uses the token up; from the next request on the tenant's keys work. */
 export async function verifyEmail(

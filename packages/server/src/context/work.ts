@@ -27,7 +27,7 @@ export function inTransaction<T>(ctx: Context, fn: (tx: Tx) => Promise<T>, optio
 export const inRead = <T>({ app, tenant }: Context, fn: (sql: Sql) => Promise<T>): Promise<T> =>
   app.database.read(tenant.tenantId, fn)
 
-/** For a write, or the read of a session to change, that is one statement: the tenant's share without BEGIN and COMMIT. */
+/** For a write that is one statement: the tenant's share of connections without BEGIN and COMMIT. */
 export const inStatement = <T>({ app, tenant }: Context, fn: (sql: Sql) => Promise<T>): Promise<T> =>
   app.database.single(tenant.tenantId, fn)
 

@@ -3,13 +3,13 @@ import { ApiError, unauthenticated } from '../base/api-error.js'
 import type { QuotaNumbers } from '../base/config.js'
 import { sha256 } from '../base/crypto/secrets.js'
 import type { HttpRequest } from '../context/http-request.js'
-import type { Sql } from '../postgres/sql.js'
+import type { Database } from '../postgres/database.js'
 import { type KeyHolder, type KeyUse, useKey } from '../store/accounts/api-keys.js'
 import type { KeyUsage } from './key-usage.js'
 import type { PrepaidTokens, TopUp } from './prepaid-tokens.js'
 
 export interface KeyAuthentication {
-  sql: Sql
+  enter: Database['enter']
   keyUsage: KeyUsage
   tokens: PrepaidTokens
   quotas: QuotaNumbers
@@ -36,9 +36,9 @@ export function keyHashOf({ header, incoming }: Pick<HttpRequest, 'header' | 'in
  */
 export async function authenticateKey(
   keys: KeyAuthentication,
-  { keyHash, bucket, known = null }: NamedKey & Pick<KeyUse, 'known'>,
+  { sender, keyHash, bucket, known = null }: NamedKey & Pick<KeyUse, 'known'>,
 ): Promise<KeyHolder> {
-  const holder = await take(keys, { keyHash, bucket, known }, keys.tokens.topUp(keyHash, bucket))
+  const holder = await take(keys, { sender, keyHash, bucket, known }, keys.tokens.topUp(keyHash, bucket))
   if (holder === null) throw unauthenticated()
   keys.keyUsage.note(holder.tenantId, holder.keyId)
   if (!holder.verified) throw new ApiError('EMAIL_NOT_VERIFIED')
@@ -46,24 +46,26 @@ export async function authenticateKey(
 }
 
 /** Takes more tokens in advance. If that fails, the requests that follow find none and enter like any other. */
-export async function renewTokens(keys: KeyAuthentication, { keyHash, bucket }: NamedKey): Promise<void> {
+export async function renewTokens(keys: KeyAuthentication, { sender, keyHash, bucket }: NamedKey): Promise<void> {
   const topUp = keys.tokens.renewal(keyHash, bucket)
-  await take(keys, { keyHash, bucket }, topUp).catch(() => {})
+  await take(keys, { sender, keyHash, bucket }, topUp).catch(() => {})
 }
 
 interface NamedKey {
+  /** A tenant, or the network of a stranger. */
+  readonly sender: string
   readonly keyHash: Buffer
   readonly bucket: Bucket
 }
 
 /** Authenticates the key and takes tokens from its tenant's bucket. Null: there is no such key. */
 async function take(
-  { sql, quotas }: KeyAuthentication,
-  { keyHash, bucket, known = null }: NamedKey & Pick<KeyUse, 'known'>,
+  { enter, quotas }: KeyAuthentication,
+  { sender, keyHash, bucket, known = null }: NamedKey & Pick<KeyUse, 'known'>,
   { wanted, returned, complete }: TopUp,
 ): Promise<KeyHolder | null> {
   const use = { keyHash, bucket, perMinute: ratesOf(quotas, bucket), wanted, returned, known }
-  const holder = await useKey(sql, use).catch((error: unknown) => {
+  const holder = await enter(sender, (sql) => useKey(sql, use)).catch((error: unknown) => {
     complete(null)
     throw error
   })

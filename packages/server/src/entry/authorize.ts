@@ -10,6 +10,7 @@ import { checkOrigin } from './check-origin.js'
 import type { KeyUsage } from './key-usage.js'
 import { createPrepaidTokens, type PrepaidTokens } from './prepaid-tokens.js'
 import { enterOnRecentKey } from './recent-key.js'
+import { noteSender, senderOf } from './senders.js'
 import { throttle } from './throttle.js'
 
 export interface AuthorizationParts extends Services {
@@ -41,7 +42,7 @@ export type Entered = OpenContext & Partial<Pick<Context, 'tenant' | 'recentKey'
 export function createAuthorization(parts: AuthorizationParts): Authorization {
   const { config, database, keyUsage } = parts
   const tokens = parts.prepaidTokens ?? createPrepaidTokens(parts.memories.cache('prepaid_tokens'))
-  const keys = { sql: database.sql, keyUsage, tokens, quotas: config.quotas }
+  const keys = { enter: database.enter, keyUsage, tokens, quotas: config.quotas }
 
   const byKey = (open: OpenContext, bucket: Bucket, { sessionId, rechecksKey = false }: EntryOptions) => {
     const keyHash = keyHashOf(open.request.http)
@@ -55,7 +56,8 @@ export function createAuthorization(parts: AuthorizationParts): Authorization {
     { app, request }: OpenContext,
     { keyHash, bucket, known }: { keyHash: Buffer; bucket: Bucket; known: SessionRow | null },
   ): Promise<Context> => {
-    const holder = await authenticateKey(keys, { keyHash, bucket, known })
+    const holder = await authenticateKey(keys, { sender: senderOf(request), keyHash, bucket, known })
+    noteSender(request, holder.tenantId)
     const perMinute = config.quotas[holder.quota][bucket]
     throttle({ bucket, perMinute, taken: (holder.granted ?? 0) > 0, tokens: holder.tokens ?? 0 }, request.replyHeaders)
     return { app, request, tenant: holder, signIn: null, session: holder.session, recentKey: null }
@@ -66,6 +68,7 @@ export function createAuthorization(parts: AuthorizationParts): Authorization {
     const cookies = { sql: database.sql, accessTokens, deviceTokens, now: app.clock(), secure: secureCookies }
     const signIn = await authenticateCookie(cookies, request.http, request.replyHeaders)
     const { tenantId, userId, quota } = signIn
+    noteSender(request, tenantId)
     if (request.http.method !== 'GET') checkOrigin(request.http, app.publicUrl())
     const perMinute = config.quotas[quota][bucket]
     const took = await takeToken(database.sql, { owner: tenantId, bucket, capacity: perMinute, fillSeconds: 60 })

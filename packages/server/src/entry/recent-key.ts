@@ -29,7 +29,7 @@ export function enterOnRecentKey(
     token.refund()
     return null
   }
-  if (token.isDue) void renewTokens(keys, { keyHash, bucket })
+  if (token.isDue) void renewTokens(keys, { sender: holder.tenantId, keyHash, bucket })
   keys.keyUsage.note(holder.tenantId, holder.keyId)
   const perMinute = keys.quotas[holder.quota][bucket]
   throttle({ bucket, perMinute, taken: true, tokens: token.tokens }, request.replyHeaders)

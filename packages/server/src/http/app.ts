@@ -1,13 +1,16 @@
 import type { RequestListener } from 'node:http'
 import { ROUTES, type Route, type RouteName } from '@countersign/protocol'
-import { addressKey } from '../accounts/limits.js'
 import { type AskedFor, explainArchived } from '../archives/explain-archived.js'
+import { addressKey } from '../base/address-key.js'
 import { ApiError } from '../base/api-error.js'
 import type { Context } from '../context/context.js'
 import { readRequest } from '../context/http-request.js'
 import { writeJson } from '../context/write-json.js'
 import { type AuthorizationParts, createAuthorization, type Entered } from '../entry/authorize.js'
 import { checkKeyBeforeRefusal, requireCheckedKey } from '../entry/recent-key.js'
+import { senderAt } from '../entry/senders.js'
+import { beginInTurn } from './begin-in-turn.js'
+import { clientAddressBehind } from './client-address.js'
 import { createFrame, type Serve } from './frame.js'
 import { bodyReaders, handlers as builtHandlers, readsSession, rechecksKey } from './handlers.js'
 import { createHeldBodies } from './held-bodies.js'
@@ -113,7 +116,7 @@ export function createApp(parts: AppParts): RequestListener {
   const noPath = frame('unknown', (open) =>
     refuse(open, new ApiError('INVALID_REQUEST', { detail: 'the request target has no path' })),
   )
-  return (incoming, outgoing) => {
+  const begin: RequestListener = (incoming, outgoing) => {
     const request = readRequest(incoming)
     const { method, path } = request
     const found = path === null ? null : router.find(method, path)
@@ -124,6 +127,12 @@ export function createApp(parts: AppParts): RequestListener {
       outgoing.destroy()
     })
   }
+  const clientAddress = clientAddressBehind(parts.config.trustedProxies)
+  return beginInTurn(begin, (incoming) =>
+    senderAt(incoming, () =>
+      clientAddress(incoming.socket.remoteAddress, readRequest(incoming).header('x-forwarded-for')),
+    ),
+  )
 }
 
 /** The session and workflow that a request names: in its path, or in the body that creates a session. */

@@ -1,5 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import { addressKey } from '../accounts/limits.js'
+import { addressKey } from '../base/address-key.js'
 import { makeId } from '../base/crypto/secrets.js'
 import type { Metrics } from '../base/metrics.js'
 import type { OpenContext, RequestScope, Services } from '../context/context.js'

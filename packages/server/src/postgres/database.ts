@@ -31,12 +31,16 @@ export interface Database {
    * `transaction`, nor behind what a tenant reads.
    */
   readonly sql: Sql
+  /** For the statement that lets a request in. Whoever sends many at once, a tenant or an address, has half of `sql`. */
+  enter<T>(sender: string, fn: (sql: Sql) => Promise<T>): Promise<T>
   /** For what is read of a tenant, which may be long: lists, pages, sessions. A tenant reads on half of the connections. */
   read<T>(tenantId: string, fn: (sql: Sql) => Promise<T>): Promise<T>
   /** Runs `fn` in one transaction on one connection. A tenant holds at most half of the working connections. */
   transaction<T>(tenantId: string, fn: (tx: Tx) => Promise<T>, options?: WorkOptions): Promise<T>
   /** For a write that is one statement: the tenant's share of connections without BEGIN and COMMIT. */
   single<T>(tenantId: string, fn: (sql: Sql) => Promise<T>): Promise<T>
+  /** For reading one session by its key: among the writes, so that a kill does not wait for lists of the tenant. */
+  find<T>(tenantId: string, fn: (sql: Sql) => Promise<T>): Promise<T>
   /** What `/metrics` shows of the pool. */
   readonly load: () => { active: number; waiting: number; size: number }
   close(): Promise<void>
@@ -45,7 +49,8 @@ export interface Database {
 export const STATEMENT_TIMEOUT_MS = 15_000
 export const LOCK_TIMEOUT_MS = 2_000
 const IDLE_IN_TRANSACTION_MS = 10_000
-/** How long a read of a tenant waits for others of the same tenant. */
+/** How long statements wait for others of the same tenant or address. */
+const ENTER_WAIT_MS = 3_000
 const READ_WAIT_MS = 10_000
 
 export function createDatabase(options: DatabaseOptions): Database {
@@ -59,21 +64,20 @@ export function createDatabase(options: DatabaseOptions): Database {
   const reading = connect(options, { max: readSize, max_pipeline: 1 }, sockets)
   const work = createWarmConnections(workSize, () => connect(options, { max: 1, connection: FIXED_PLANS }, sockets))
   const stopTidying = [quick, reading].map((pool) => keepIdleListShort(pool, socketsOf(pool)))
-  const admission = createAdmissionLimit({
-    slots: workSize,
-    perTenant: Math.ceil(workSize / 2),
-    waitMs: lockTimeoutMs,
-    timedOut: (waitMs) => noConnection(work.any, waitMs),
-  })
-  const readers = createAdmissionLimit({
-    slots: readSize,
-    perTenant: Math.ceil(readSize / 2),
-    waitMs: READ_WAIT_MS,
-    timedOut: (waitMs) => noConnection(reading, waitMs),
-  })
+  const shareOf = (pool: Sql, slots: number, wait: number) =>
+    createAdmissionLimit({
+      slots,
+      perTenant: Math.ceil(slots / 2),
+      waitMs: wait,
+      timedOut: (waitMs) => noConnection(pool, waitMs),
+    })
+  const admission = shareOf(work.any, workSize, lockTimeoutMs)
+  const entrance = shareOf(quick, quickSize, ENTER_WAIT_MS)
+  const readers = shareOf(reading, readSize, READ_WAIT_MS)
   const stayAwake = createStayAwake()
   return {
     sql: quick,
+    enter: (sender, fn) => entrance.run(sender, () => fn(quick)),
     read: (tenantId, fn) => readers.run(tenantId, () => fn(reading)),
     transaction: (tenantId, fn, { lockTimeoutMs: lockFor } = {}) =>
       admission.run(tenantId, () =>
@@ -84,6 +88,7 @@ export function createDatabase(options: DatabaseOptions): Database {
           }),
         ),
       ),
+    find: (tenantId, fn) => admission.run(tenantId, () => work.use(fn)),
     single: (tenantId, fn) => admission.run(tenantId, () => work.use((sql) => stayAwake.while(fn(sql)))),
     load: () => ({ ...admission.load(), size: workSize }),
     close: async () => {
