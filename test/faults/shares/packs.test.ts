@@ -130,10 +130,10 @@ proves(
   'limit.fair.refused',
   'packs beyond those that may wait are refused, and one that was begun is not',
   async () => {
-    const answers = await Promise.all(Array.from({ length: 14 }, () => api.submitPlan(pack())))
+    const answers = await Promise.all(Array.from({ length: 24 }, () => api.submitPlan(pack())))
     const refused = answers.filter(({ status }) => status === 429)
     expect(refused.length).toBeGreaterThanOrEqual(3)
     for (const { problem } of refused) expect(problem.detail).toContain('plans, drafts and comparisons of this tenant')
-    expect(answers.filter(({ status }) => status === 201)).toHaveLength(14 - refused.length)
+    expect(answers.filter(({ status }) => status === 201)).toHaveLength(24 - refused.length)
   },
 )
