@@ -1,5 +1,5 @@
 import { pathOf, ROUTES } from '@countersign/protocol'
-import { createSession } from './attacker.js'
+import { type Attacker, createSession } from './attacker.js'
 import { compiledOf, FIXED, many, type Shape } from './shape.js'
 
 /** Requests and connections of tenants and of strangers without a key. */
@@ -68,6 +68,34 @@ export const REQUEST_SHAPES: readonly Shape[] = [
     },
   },
   {
+    name: 'stranger: 400 connections that ask again and again',
+    build: () => async (attacker) => {
+      const asked = 'GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n'
+      await asking(attacker, { connections: 400, seconds: 8, asked })
+    },
+  },
+  {
+    name: 'stranger: cookies of semicolons',
+    build: () => async (attacker) => {
+      const asked = `GET /api/auth/me HTTP/1.1\r\nHost: x\r\nCookie: ${';'.repeat(15_000)}\r\n\r\n`
+      await asking(attacker, { connections: 400, seconds: 8, asked })
+    },
+  },
+  {
+    name: 'connections: 400 bodies of which one byte comes',
+    build: () => {
+      const compiled = compiledOf({ contracts: [{ tool: 'act', ...FIXED }] })
+      return async (attacker) => {
+        const { session_id } = (await createSession(attacker, compiled)) ?? { session_id: 'none' }
+        const path = pathOf(ROUTES.preflight, { session_id })
+        const head = `POST ${path} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${attacker.key}\r\n`
+        for (const socket of await Promise.all(many(400, () => attacker.socket())))
+          socket?.on('error', () => {}).write(`${head}Content-Type: application/json\r\nContent-Length: 200\r\n\r\n{`)
+        await new Promise((done) => setTimeout(done, 8_000))
+      }
+    },
+  },
+  {
     name: 'stranger: sign-ins with wrong passwords',
     build: () => async (attacker) => {
       const body = (at: number) => JSON.stringify({ email: `p${at}@example.com`, password: 'wrong-password-123' })
@@ -127,3 +155,23 @@ export const REQUEST_SHAPES: readonly Shape[] = [
     },
   },
 ]
+
+interface Asking {
+  readonly connections: number
+  readonly seconds: number
+  readonly asked: string
+}
+
+/** Each connection asks, and asks again once there is a reply. */
+async function asking(attacker: Attacker, { connections, seconds, asked }: Asking): Promise<void> {
+  const endMs = performance.now() + seconds * 1_000
+  for (const socket of await Promise.all(many(connections, () => attacker.socket()))) {
+    socket
+      ?.on('error', () => {})
+      .on('data', () => {
+        if (performance.now() < endMs) socket.write(asked)
+      })
+    socket?.write(asked)
+  }
+  await new Promise((done) => setTimeout(done, seconds * 1_000))
+}

@@ -46,6 +46,26 @@ export const VALUE_SHAPES: readonly Shape[] = [
     },
   },
   {
+    name: 'values: versions of what the provider ran',
+    build: () => {
+      const compiled = compiledOf({
+        contracts: many(16, (at) => ({
+          tool: `web_search_${20250101 + at}`,
+          ...FIXED,
+          labels: { adds: many(128, (label) => `label_${label}`) },
+          aggregates: many(60, (of) => ({ name: `s${at * 60 + of}`, path: '$.n', function: 'sum', lte: 1e9 })),
+        })),
+      })
+      const provider_run = many(64, (at) => ({
+        type: 'web_search_call',
+        name: 'web_search',
+        id: `r${at}`,
+        arguments: '{"n":1}',
+      }))
+      return proposing(compiled, { tool_calls: [], content: 'x', provider_run })
+    },
+  },
+  {
     name: 'stranger: bodies that come byte by byte',
     build: () => {
       const head =
