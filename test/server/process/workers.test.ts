@@ -42,7 +42,7 @@ const get = (url: string) => fetch(url, { headers: { connection: 'close' } })
 /** Each has its own share of the pool: 10 of 20 connections, of which a quarter is for reads. */
 const workersThatAnswer = async (url: string) => {
   const page = await (await get(`${url}/metrics`)).text()
-  return Number(/^countersign_pool_size (\d+)$/m.exec(page)?.[1] ?? 0) / 6
+  return Number(/^countersign_pool_size (\d+)$/m.exec(page)?.[1] ?? 0) / 7
 }
 
 /** How many requests of a route were answered, as `/metrics` says. */

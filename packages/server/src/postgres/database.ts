@@ -56,8 +56,8 @@ const READ_WAIT_MS = 10_000
 export function createDatabase(options: DatabaseOptions): Database {
   const lockTimeoutMs = options.lockTimeoutMs ?? LOCK_TIMEOUT_MS
   // Three pools, so that authentication never queues behind a write that waits for a row lock, nor behind a long list.
-  const quickSize = Math.ceil(options.poolSize / 5)
-  const readSize = Math.max(1, Math.floor(options.poolSize / 5))
+  const quickSize = Math.ceil(options.poolSize / 7)
+  const readSize = Math.max(1, Math.floor(options.poolSize / 6))
   const workSize = Math.max(2, options.poolSize - quickSize - readSize)
   const sockets = createPostgresSockets(options.url)
   const quick = connect(options, { max: quickSize, max_pipeline: 1 }, sockets)
