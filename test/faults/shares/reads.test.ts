@@ -1,6 +1,7 @@
 import { expect } from 'vitest'
 import { proves } from '../../support/proves.js'
 import { LOOKUP, openSession } from '../../support/runtime/governed-session.js'
+import { TEST_ORIGIN } from '../../support/runtime/runtime.js'
 import { withRuntime } from '../../support/runtime/with-runtime.js'
 
 const { runtime } = await withRuntime()
@@ -55,6 +56,26 @@ proves(
     expect(await listed()).toEqual({ ...before, labels: ['other'] })
   },
 )
+
+proves('limit.fair.begin', 'strangers with made-up cookies keep nobody else from being let in', async () => {
+  const { sql } = runtime.instances[0].parts.database
+  let answered = 0
+  const strangers: Promise<void>[] = []
+  await whileLocked('refresh_tokens', async () => {
+    for (let at = 0; at < 20; at++) {
+      const headers = { cookie: `countersign_refresh=${'x'.repeat(40)}${at}` }
+      const asked = runtime.fetch(new Request(`${TEST_ORIGIN}/api/auth/me`, { headers }))
+      const done = asked.then(() => {
+        answered += 1
+      })
+      strangers.push(done)
+    }
+    await new Promise((done) => setTimeout(done, 100))
+    expect([...(await sql`select 1 as one`)]).toEqual([{ one: 1 }])
+    expect(answered).toBe(0)
+  })
+  await Promise.all(strangers)
+})
 
 proves('limit.fair.reads', 'a session is read once the body has come, and not with the key', async () => {
   const session = await openSession(runtime.api())

@@ -108,7 +108,7 @@ test('a long operand is written out at most once, and few failures are shown whe
   const lengths = written.mock.calls.map(([value]) => (Array.isArray(value) ? value.length : 0))
   written.mockRestore()
   expect(Math.max(...lengths)).toBeGreaterThan(10)
-  expect(lengths.reduce((sum, length) => sum + length)).toBeLessThan(6_000)
+  expect(lengths.reduce((sum, length) => sum + length)).toBeLessThan(5_010)
   expect(decisions[0]?.failures).toHaveLength(5)
   expect(decisions[1]?.failures.length).toBeGreaterThan(2)
   expect(decisions[1]?.failures.length).toBeLessThan(6)

@@ -65,13 +65,17 @@ export function createAuthorization(parts: AuthorizationParts): Authorization {
 
   const byCookie = async ({ app, request }: OpenContext, bucket: Bucket): Promise<UserContext> => {
     const { accessTokens, deviceTokens, secureCookies } = parts.accounts
-    const cookies = { sql: database.sql, accessTokens, deviceTokens, now: app.clock(), secure: secureCookies }
-    const signIn = await authenticateCookie(cookies, request.http, request.replyHeaders)
+    const cookies = { accessTokens, deviceTokens, now: app.clock(), secure: secureCookies }
+    const signIn = await database.enter(senderOf(request), (sql) =>
+      authenticateCookie({ sql, ...cookies }, request.http, request.replyHeaders),
+    )
     const { tenantId, userId, quota } = signIn
     noteSender(request, tenantId)
     if (request.http.method !== 'GET') checkOrigin(request.http, app.publicUrl())
     const perMinute = config.quotas[quota][bucket]
-    const took = await takeToken(database.sql, { owner: tenantId, bucket, capacity: perMinute, fillSeconds: 60 })
+    const took = await database.enter(tenantId, (sql) =>
+      takeToken(sql, { owner: tenantId, bucket, capacity: perMinute, fillSeconds: 60 }),
+    )
     throttle({ bucket, perMinute, ...took }, request.replyHeaders)
     return { app, request, tenant: { tenantId, quota, keyId: null, userId }, signIn, session: null, recentKey: null }
   }

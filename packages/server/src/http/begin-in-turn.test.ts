@@ -12,7 +12,11 @@ function listening() {
     },
     ({ url }) => (url ?? '').slice(0, 1),
   )
-  const ask = (url: string) => app({ url } as IncomingMessage, {} as ServerResponse)
+  const ask = (url: string) => {
+    const socket = { destroyed: false }
+    app({ url, socket } as IncomingMessage, {} as ServerResponse)
+    return socket
+  }
   return { begun, ask }
 }
 
@@ -44,3 +48,12 @@ proves(
     expect(begun.at(-1)).toBe('a400')
   },
 )
+
+test('what waits and whose connection is gone takes nothing from the others', async () => {
+  const { begun, ask } = listening()
+  const sockets = Array.from({ length: 1_000 }, (_, at) => ask(`a${at}`))
+  for (const socket of sockets) socket.destroyed = true
+  ask('a1000')
+  await setImmediate()
+  expect(begun.slice(16)).toEqual(['a1000'])
+})

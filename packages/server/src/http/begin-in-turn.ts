@@ -3,6 +3,8 @@ import { createFairQueue, type Waiting } from '../base/work/fair-queue.js'
 
 interface Request extends Waiting {
   readonly begin: () => void
+  /** Nobody waits for the reply any more, and nothing has been done. */
+  readonly isGone: () => boolean
 }
 
 /** Some milliseconds of work, with what their replies from the database bring. */
@@ -19,6 +21,7 @@ export function beginInTurn(app: RequestListener, senderOf: (incoming: IncomingM
   const nextTurn = () => {
     begun = 0
     for (let next = waiting.next(); next !== null; next = waiting.next()) {
+      if (next.isGone()) continue
       begin(next.begin)
       if (begun === AT_ONCE) return
     }
@@ -33,6 +36,6 @@ export function beginInTurn(app: RequestListener, senderOf: (incoming: IncomingM
   return (incoming, outgoing) => {
     const run = () => app(incoming, outgoing)
     if (begun < AT_ONCE && waiting.size() === 0) begin(run)
-    else waiting.add({ owner: senderOf(incoming), refuse: null, begin: run })
+    else waiting.add({ owner: senderOf(incoming), refuse: null, begin: run, isGone: () => incoming.socket.destroyed })
   }
 }

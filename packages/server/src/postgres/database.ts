@@ -33,7 +33,7 @@ export interface Database {
   readonly sql: Sql
   /** For the statement that lets a request in. Whoever sends many at once, a tenant or an address, has half of `sql`. */
   enter<T>(sender: string, fn: (sql: Sql) => Promise<T>): Promise<T>
-  /** For what is read of a tenant, which may be long: lists, pages, sessions. A tenant reads on half of the connections. */
+  /** For what is read of a tenant, which may be long: lists and pages. A tenant reads on half of the connections. */
   read<T>(tenantId: string, fn: (sql: Sql) => Promise<T>): Promise<T>
   /** Runs `fn` in one transaction on one connection. A tenant holds at most half of the working connections. */
   transaction<T>(tenantId: string, fn: (tx: Tx) => Promise<T>, options?: WorkOptions): Promise<T>
