@@ -49,7 +49,10 @@ export const limits = {
   'limit.fair.refused': 'Expensive work beyond a share is refused before it is begun, with a time to try again',
   'limit.fair.refused-plan': 'A plan that was refused is not prepared again, and its cost counts as further requests',
   'limit.fair.signing': 'A tenant with more ledgers to sign than one round takes does not keep those of others unsigned',
-  'limit.fair.watched-rates': 'However many learned plans are in force, each is watched in its turn, also where one tenant has most of them',
+  'limit.fair.watched-rates':
+    'However many plans are in force, each learned one is watched in its turn, also where one tenant has most of them or one cannot be measured',
+  'limit.jobs.pieces':
+    'Jobs for all tenants work in pieces of a bounded size, and a piece that fails takes no other with it: whatever one tenant leaves behind, they go on',
   'limit.fair.sign-in': 'A flood of sign-ins from one network does not shut sign-in for others',
   'limit.fair.known-browser': 'Wrong tries of strangers do not lock out a browser that has signed in before',
   'limit.bytes.per-day': 'A tenant sends a bounded number of bytes a day, and is told when it may go on',

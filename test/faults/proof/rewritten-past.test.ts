@@ -80,7 +80,7 @@ proves('limit.fair.signing', async () => {
   const other = await runtime.createTenant()
   for (let at = 0; at < 3; at++) await openSession(api)
   const single = await openSession(runtime.api(other.key))
-  const names = await listMovedLedgers(runtime.sql, new Date(0), 2)
+  const names = await listMovedLedgers(runtime.sql, { since: new Date(0), until: null }, 2)
   expect(new Set(names.map(({ tenantId }) => tenantId)).size).toBe(2)
   expect(names.map(({ id }) => id)).toContain(single.sessionId)
   // So that the tests below find everything signed.

@@ -217,10 +217,20 @@ describe('a plan', () => {
     const drifting = async () => (await ada.call('loadOverview', { query: {} })).body.drifting_plans
     expect(await drifting()).toMatchObject([{ ...params, agent: 'rated', drift: (await rates())?.drift }])
     // It counts what begins: the same drift found again ten minutes later is not another one.
-    await runtime.sql`update jobs set last_run_at = '2000-01-01' where name = 'watch-rates'`
+    const wait = () => runtime.sql`update approved_plans set rates_watched_at = now() - interval '601 s'`
+    await wait()
     expect(await runJob(watchRatesJob, parts)).toBe(true)
     expect(await parts.metrics.render()).toMatch(/^countersign_plan_drifts_total(\{\})? 1$/m)
     expect(await drifting()).toHaveLength(1)
+    // One that cannot be measured is passed over, and comes last the next time.
+    await wait()
+    await runtime.sql`update approved_plans set rates_watched_at = now() - interval '1 day' where agent = 'rated'`
+    await runtime.sql`update session_events set record = 'no JSON' where request_id is not null`
+    expect(await runJob(watchRatesJob, parts)).toBe(true)
+    const [last] =
+      await runtime.sql`select agent from approved_plans where rates_watched_at > now() - interval '1 minute' order by rates_watched_at limit 1`
+    expect(last).toEqual({ agent: 'rated' })
+    await runtime.sql`delete from session_events where record = 'no JSON'`
   })
 
   /** More plans in force, approved later, than a job looks at in one turn. */

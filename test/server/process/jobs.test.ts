@@ -16,7 +16,14 @@ const services = () => runtime.instances.map(({ parts }) => parts)
 
 test('of twenty tries on two instances a job that is due runs once, and again when it is due again', async () => {
   const runs: string[] = []
-  const job: Job = { name: 'once', everySeconds: 3_600, run: async () => void runs.push('ran') }
+  const job: Job = {
+    name: 'once',
+    everySeconds: 3_600,
+    run: async () => {
+      runs.push('ran')
+      return false
+    },
+  }
   const tries = await Promise.all(Array.from({ length: 20 }, (_, index) => runJob(job, services()[index % 2]!)))
   expect([runs.length, tries.filter(Boolean).length]).toEqual([1, 1])
   await runtime.sql`update jobs set last_run_at = last_run_at - interval '2 hours' where name = 'once'`
@@ -34,7 +41,14 @@ test('a job that fails is due at once, and the others run all the same', async (
       throw new Error('no')
     },
   }
-  const next: Job = { name: 'next', everySeconds: 3_600, run: async () => void ran.push('next') }
+  const next: Job = {
+    name: 'next',
+    everySeconds: 3_600,
+    run: async () => {
+      ran.push('next')
+      return false
+    },
+  }
   const runner = startJobs(services()[0]!, [failing, next], 20)
   await expect.poll(() => ran.filter((name) => name === 'failing').length).toBeGreaterThan(1)
   await expect.poll(() => ran).toContain('next')
@@ -156,7 +170,8 @@ test('the audit trail is kept, unless a setting says for how many days', async (
   expect(await left()).toEqual([{ subject: 'audited-new' }])
 })
 
-test('after a long pause every session is counted once, whichever of the pieces of time it began in', async () => {
+test('after a long pause every session is counted once', async () => {
+  const { database } = services()[0]!
   await runtime.sql`
     insert into sessions (tenant_id, session_id, status, compiled_hash, plan_source, unmatched_policy, capture_level,
       agent, hash_salt, body_hash, created_at)
@@ -165,7 +180,7 @@ test('after a long pause every session is counted once, whichever of the pieces 
     from generate_series(1, 60) n`
   await runtime.sql`delete from session_counts`
   await runtime.sql`update decision_counts_until set until = '2000-01-01'`
-  await runtime.sql.begin(countDecisions)
+  await database.transaction('jobs', countDecisions)
   const rows = await runtime.sql`select sessions from session_counts where agent = 'paused' order by hour`
   expect(rows.map(({ sessions }) => sessions)).toEqual(Array(60).fill(1))
 })

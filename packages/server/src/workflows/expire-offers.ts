@@ -1,3 +1,4 @@
+import { JOBS_SHARE } from '../base/work/piece-of-work.js'
 import { lockMembers, memberOf, recordOnSession, recordOnWorkflow } from '../change/change-workflow.js'
 import type { Services } from '../context/context.js'
 import type { Tx } from '../postgres/sql.js'
@@ -15,7 +16,7 @@ export async function expireOffers(
 ): Promise<number> {
   const { database, log } = services
   let expired = 0
-  for (const offer of await listLapsedOffers(database.sql, limit)) {
+  for (const offer of await database.read(JOBS_SHARE, (sql) => listLapsedOffers(sql, limit))) {
     const { tenantId, workflowId, handoffId } = offer
     try {
       if (await database.transaction(tenantId, (tx) => expireOffer(tx, services, offer))) expired++

@@ -10,20 +10,18 @@ import { watchRatesJob } from './watch-rates.js'
 const decisionCountsJob: Job = {
   name: 'decision-counts',
   everySeconds: 60,
-  run: async (tx) => {
-    await countDecisions(tx)
-  },
+  run: countDecisions,
 }
 
 const learningJob: SharedJob = {
   name: 'learning',
   shared: true,
-  inThread: true,
+  ownLane: true,
   run: async (services) => (await learnCaptures(services, cursorOf(services.database))) > 0,
 }
 
 /** Runs are judged as soon as they are started; this is for those whose instance went away. */
-const runsJob: SharedJob = { name: 'runs', shared: true, inThread: true, run: judgeWaitingRun }
+const runsJob: SharedJob = { name: 'runs', shared: true, ownLane: true, run: judgeWaitingRun }
 
 const expireOffersJob: SharedJob = {
   name: 'expire-offers',

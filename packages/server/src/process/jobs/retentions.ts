@@ -24,6 +24,8 @@ export interface Retention {
   readonly name: string
   /** A minute unless said: what cannot be found by its age alone is looked through less often. */
   readonly everySeconds?: number
+  /** A record may have megabytes, which take their time to remove: few of them in one statement. */
+  readonly large?: true
   /** Deletes up to `limit` records that are older than the configured days, and returns how many. */
   readonly remove: (tx: Tx, options: RetentionOptions) => Promise<number>
 }
@@ -43,10 +45,12 @@ export const RETENTIONS: readonly Retention[] = [
   },
   {
     name: 'prepared-requests',
+    large: true,
     remove: (tx, { olderThanDays, limit }) => deleteOldPreparedRequests(tx, olderThanDays, limit),
   },
   {
     name: 'late-receipts',
+    large: true,
     remove: (tx, { olderThanDays, limit }) => deleteOldLateReceipts(tx, olderThanDays, limit),
   },
   {
@@ -59,6 +63,7 @@ export const RETENTIONS: readonly Retention[] = [
   },
   {
     name: 'content',
+    large: true,
     remove: (tx, { olderThanDays, limit }) => deleteOldContent(tx, olderThanDays, limit),
   },
   {
@@ -68,15 +73,18 @@ export const RETENTIONS: readonly Retention[] = [
   },
   {
     name: 'captures',
+    large: true,
     remove: (tx, { olderThanDays, limit }) => deleteOldCaptures(tx, olderThanDays, limit),
   },
   {
     name: 'unused-plans',
+    large: true,
     everySeconds: 3_600,
     remove: (tx, { olderThanDays, limit }) => deleteUnusedPlans(tx, olderThanDays, limit),
   },
   {
     name: 'runs',
+    large: true,
     everySeconds: 3_600,
     // For as long as it counts against the budget, a run is not forgotten.
     remove: (tx, { olderThanDays, limit }) => deleteOldRuns(tx, Math.max(olderThanDays, BUDGET_DAYS), limit),
@@ -95,6 +103,7 @@ export const RETENTIONS: readonly Retention[] = [
   },
   {
     name: 'handoff-notes',
+    large: true,
     remove: (tx, { olderThanDays, limit }) => eraseOldNotes(tx, olderThanDays, limit),
   },
   {
@@ -111,22 +120,25 @@ export const RETENTIONS: readonly Retention[] = [
   },
 ]
 
-/** Rows of one statement, and statements of one turn: together more than a busy service leaves behind in a minute. */
-const RETENTION_BATCH = 5_000
-const RETENTION_ROUNDS = 40
+/** Rows of one statement, which must end in its time however large they are. */
+const BATCH = { small: 5_000, large: 200 }
+/** How long statements follow each other in one transaction. */
+const PIECE_MS = 300
 
 export const retentionJob = (retention: Retention): Job => ({
   name: `retention:${retention.name}`,
   everySeconds: retention.everySeconds ?? 60,
   run: async (tx, { config, log }) => {
     const { retentionDays: olderThanDays, auditRetentionDays: auditDays } = config
-    const options = { olderThanDays, auditDays, limit: RETENTION_BATCH }
+    const limit = retention.large ? BATCH.large : BATCH.small
+    const endMs = performance.now() + PIECE_MS
     let removed = 0
-    for (let round = 0; round < RETENTION_ROUNDS; round++) {
-      const batch = await retention.remove(tx, options)
+    let batch = limit
+    while (batch === limit && performance.now() < endMs) {
+      batch = await retention.remove(tx, { olderThanDays, auditDays, limit })
       removed += batch
-      if (batch < RETENTION_BATCH) break
     }
     if (removed > 0) log.info({ retention: retention.name, removed }, 'removed records past their retention')
+    return batch === limit
   },
 })

@@ -5,6 +5,7 @@ import type { Services } from '../../context/context.js'
 import type { Tx } from '../../postgres/sql.js'
 import { findLastSeal, insertSeal } from '../../store/ledgers/seals.js'
 import {
+  findLaterEvent,
   type LedgerName,
   type LedgerToSign,
   listMovedLedgers,
@@ -20,7 +21,8 @@ import type { Job } from './job.js'
 /** Events may become visible this much after the time they carry: no statement runs longer. */
 const SETTLED_AFTER_MS = 30_000
 
-/** Of one turn: ledgers that moved, and ledgers that are merely looked at again. */
+/** Of one piece: events that are looked at, ledgers that moved by them, and ledgers that are merely looked at again. */
+const EVENTS_BATCH = 5_000
 const MOVED_BATCH = 500
 const ROUND_BATCH = 100
 
@@ -31,15 +33,20 @@ const ROUND_BATCH = 100
 export const signHeadsJob: Job = {
   name: 'sign-heads',
   everySeconds: 5,
+  ownLane: true,
   run: async (tx, services) => {
-    if (services.ledgerSigner !== null) await signHeads(tx, services, services.ledgerSigner)
+    if (services.ledgerSigner === null) return false
+    return signHeads(tx, services, services.ledgerSigner)
   },
 }
 
-export async function signHeads(tx: Tx, services: Services, signer: LedgerSigner): Promise<void> {
+/** True when more has moved than it signed. */
+export async function signHeads(tx: Tx, services: Services, signer: LedgerSigner): Promise<boolean> {
   const progress = await lockSigning(tx)
+  const until = await findLaterEvent(tx, progress.until, EVENTS_BATCH)
   const since = new Date(progress.until.getTime() - SETTLED_AFTER_MS)
-  const moved = await listMovedLedgers(tx, since, MOVED_BATCH)
+  const moved = await listMovedLedgers(tx, { since, until }, MOVED_BATCH)
+  const isAll = moved.length < MOVED_BATCH
   const round = await listNextLedgers(tx, progress, ROUND_BATCH)
   const signed: SignedHead[] = []
   for (const ledger of await loadAll(tx, moved, round)) {
@@ -50,11 +57,12 @@ export async function signHeads(tx: Tx, services: Services, signer: LedgerSigner
   if (signed.length > 0) await seal(tx, services, signer, signed, progress.now)
   const last = round.at(-1)
   await saveSigning(tx, {
-    // Where more moved than one turn signs, the next turn finds the rest.
-    until: moved.length < MOVED_BATCH ? progress.now : progress.until,
+    // Where more moved than one piece signs, the next one finds the rest.
+    until: isAll ? (until ?? progress.now) : progress.until,
     lastTenant: last?.tenantId ?? '',
     lastId: last?.id ?? '',
   })
+  return !isAll || until !== null
 }
 
 async function loadAll(tx: Tx, ...lists: readonly LedgerName[][]): Promise<LedgerToSign[]> {

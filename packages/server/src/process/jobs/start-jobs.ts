@@ -12,8 +12,7 @@ export interface JobRunner {
 const THREAD_PATIENCE_MS = 5_000
 
 /**
- * Looks every `tickMs` which jobs are due. Jobs of the database run one after another; each job of the worker thread has
- * a lane of its own, so that one that takes long holds up no other.
+ * Looks every `tickMs` which jobs are due. They run one after another, except those that have a lane of their own.
  */
 export function startJobs(services: Services, jobs: readonly (Job | SharedJob)[] = JOBS, tickMs = 5_000): JobRunner {
   let stopped = false
@@ -31,8 +30,8 @@ export function startJobs(services: Services, jobs: readonly (Job | SharedJob)[]
       trouble.failed(job.name, error)
     }
   }
-  const isOwn = (job: Job | SharedJob) => 'shared' in job && job.inThread === true
-  const lanes = [jobs.filter((job) => !isOwn(job)), ...jobs.filter(isOwn).map((job) => [job])].map((lane) => ({
+  const own = jobs.filter(({ ownLane }) => ownLane)
+  const lanes = [jobs.filter(({ ownLane }) => !ownLane), ...own.map((job) => [job])].map((lane) => ({
     lane,
     running: Promise.resolve(),
     isRunning: false,

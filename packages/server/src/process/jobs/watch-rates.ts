@@ -1,28 +1,52 @@
 import { planRates } from '@countersign/engine'
 import { surpriseLevelSchema } from '@countersign/protocol'
-import { countPlanUse, setPlanDrift, takeLearnedApprovals } from '../../store/governance/plan-use.js'
-import type { Job } from './job.js'
+import { JOBS_SHARE } from '../../base/work/piece-of-work.js'
+import type { Services } from '../../context/context.js'
+import {
+  type Approval,
+  countPlanUse,
+  findSurprise,
+  setPlanDrift,
+  takeApprovals,
+} from '../../store/governance/plan-use.js'
+import type { SharedJob } from './job.js'
 
-/** Plans looked at in one turn. */
-const MOST_PLANS = 200
+/** Plans in force that one piece looks at. */
+const PLANS_PER_PIECE = 10
+/** How often each is looked at. */
+const EVERY_SECONDS = 600
 
 /** Says of which learned plans the measured rate is above the one that was approved. */
-export const watchRatesJob: Job = {
+export const watchRatesJob: SharedJob = {
   name: 'watch-rates',
-  everySeconds: 600,
-  run: async (tx, { log, metrics }) => {
-    for (const plan of await takeLearnedApprovals(tx, MOST_PLANS)) {
-      const level = surpriseLevelSchema.safeParse(plan.surprise)
-      if (!level.success) continue
-      const rates = planRates(level.data, { ...(await countPlanUse(tx, plan)), since: plan.since })
-      const drift = rates?.drift ?? null
-      if (drift === plan.drift) continue
-      await setPlanDrift(tx, plan, drift)
-      // Told once, when it begins: the pages of the plan and the overview say it for as long as it lasts.
-      if (drift === null || plan.drift !== null) continue
-      metrics.count('countersign_plan_drifts_total')
-      const { tenantId: tenant_id, planId: plan_id, agent, environment } = plan
-      log.warn({ tenant_id, plan_id, agent, environment, drift }, 'a learned plan does not keep its rate')
-    }
+  shared: true,
+  ownLane: true,
+  run: async (services) => {
+    // Taken for good before anything is read of them: one that cannot be measured waits for its next turn like the others.
+    const taken = await services.database.single(JOBS_SHARE, (sql) =>
+      takeApprovals(sql, EVERY_SECONDS, PLANS_PER_PIECE),
+    )
+    for (const approval of taken) await watch(services, approval)
+    return taken.length === PLANS_PER_PIECE
   },
+}
+
+async function watch({ database, log, metrics }: Services, approval: Approval): Promise<void> {
+  const { tenantId, agent, environment } = approval
+  const where = { tenant_id: tenantId, agent, environment }
+  try {
+    const found = await database.read(tenantId, (sql) => findSurprise(sql, approval))
+    const level = surpriseLevelSchema.safeParse(found?.surprise)
+    if (found === null || !level.success) return
+    const use = await database.read(tenantId, (sql) => countPlanUse(sql, approval))
+    const drift = planRates(level.data, { ...use, since: approval.since })?.drift ?? null
+    if (drift === approval.drift) return
+    await database.single(JOBS_SHARE, (sql) => setPlanDrift(sql, approval, drift))
+    // Told once, when it begins: the pages of the plan and the overview say it for as long as it lasts.
+    if (drift === null || approval.drift !== null) return
+    metrics.count('countersign_plan_drifts_total')
+    log.warn({ ...where, plan_id: found.planId, drift }, 'a learned plan does not keep its rate')
+  } catch (error) {
+    log.warn({ ...where, error }, 'the rate of a learned plan could not be measured')
+  }
 }

@@ -21,20 +21,20 @@ const SETTLED_AFTER = '30 seconds'
 const grains = (sql: Queryable) => sql`(values ('minute'), ('hour')) as grains (grain)`
 const HOUR_SECONDS = 3_600
 
-/** What one statement counts at most: long enough that few are needed, and short enough for a statement's time. */
-const SLICE_MS = 6 * HOUR_SECONDS * 1_000
+/** What one piece looks at: events, and bytes of what they say, which may be megabytes each. */
+const PIECE_EVENTS = 5_000
+const PIECE_BYTES = 16_000_000
 
-/** Adds the decisions and sessions that have settled since the last time. Returns how many rows of decisions changed. */
-export async function countDecisions(tx: Tx): Promise<number> {
-  const [range] = await tx<{ since: Date; until: Date }[]>`
-    with before as (select until from decision_counts_until for update)
-    update decision_counts_until
-    set until = greatest(before.until, date_trunc('minute', clock_timestamp() - ${SETTLED_AFTER}::interval))
-    from before
-    returning before.until as since, decision_counts_until.until`
-  let rows = 0
-  if (range !== undefined) for (const slice of await slicesOf(tx, range)) rows += await countSlice(tx, slice)
-  return rows
+/** Adds the next piece of the decisions and sessions that have settled since the last time. True when more is left. */
+export async function countDecisions(tx: Tx): Promise<boolean> {
+  const [settled] = await tx<Range[]>`
+    select until as since, date_trunc('minute', clock_timestamp() - ${SETTLED_AFTER}::interval) as until
+    from decision_counts_until for update`
+  if (settled === undefined || settled.since >= settled.until) return false
+  const until = await endOfPiece(tx, settled)
+  await countPiece(tx, { since: settled.since, until: until ?? settled.until })
+  await tx`update decision_counts_until set until = ${until ?? settled.until}`
+  return until !== null
 }
 
 interface Range {
@@ -42,23 +42,26 @@ interface Range {
   readonly until: Date
 }
 
-/** A minute as a rule. After a long pause in pieces, from the first session on, or somewhat before: clocks are set back. */
-async function slicesOf(tx: Tx, { since, until }: Range): Promise<Range[]> {
-  let start = since.getTime()
-  if (until.getTime() - start > SLICE_MS) {
-    const [first] = await tx<{ at: Date | null }[]>`select min(created_at) as at from sessions`
-    start = Math.max(start, (first?.at ?? until).getTime() - SLICE_MS)
-  }
-  const slices: Range[] = []
-  for (let at = start; at < until.getTime(); at += SLICE_MS) {
-    slices.push({ since: new Date(at), until: new Date(Math.min(at + SLICE_MS, until.getTime())) })
-  }
-  return slices
+/** In whole milliseconds, like all times that are read here. Null: one piece has room for all. */
+async function endOfPiece(tx: Tx, { since, until }: Range): Promise<Date | null> {
+  const [end] = await tx<{ at: Date }[]>`
+    select greatest(date_trunc('milliseconds', at), ${since}::timestamptz + interval '1 millisecond') as at
+    from (
+      select at, row_number() over before as events, sum(bytes) over before as bytes
+      from (
+        select at, octet_length(record) as bytes from session_events
+        where at >= ${since} and at < ${until} order by at limit ${PIECE_EVENTS + 1}
+      ) as next
+      window before as (order by at rows unbounded preceding)
+    ) as placed
+    where events > ${PIECE_EVENTS} or bytes > ${PIECE_BYTES}
+    order by at limit 1`
+  return end === undefined || end.at >= until ? null : end.at
 }
 
-async function countSlice(tx: Tx, range: Range): Promise<number> {
+async function countPiece(tx: Tx, range: Range): Promise<void> {
   // Both grains at once: proposals are large, and most of the time goes into reading their decisions.
-  const { count } = await tx`
+  await tx`
     insert into decision_counts (tenant_id, grain, at, agent, reason, calls)
     select tenant_id, grain, date_trunc(grain, proposed_at), agent, reason, count(*)
     from (${decisionsBetween(tx, range)}) as decided cross join ${grains(tx)}
@@ -78,7 +81,6 @@ async function countSlice(tx: Tx, range: Range): Promise<number> {
     on conflict (tenant_id, hour, agent) do update set sessions = session_counts.sessions + excluded.sessions`
   await noteUnansweredCalls(tx, range)
   await dropAnsweredCalls(tx, range)
-  return count
 }
 
 interface DecisionSums {

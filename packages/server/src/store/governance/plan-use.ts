@@ -2,9 +2,10 @@ import type { PlanUse } from '@countersign/engine'
 import type { Environment } from '@countersign/protocol'
 import type { Queryable } from '../../postgres/sql.js'
 
-/** Sessions that are looked at, and proposals of each: enough to tell a rate, and few enough for a page. */
+/** Sessions that are looked at, proposals of each, and bytes of all: enough to tell a rate, and few enough for a page. */
 const NEWEST = 500
 const PROPOSALS = 100
+const MOST_BYTES = 16_000_000
 
 /** What a plan did in the newest sessions with calls since then. */
 export async function countPlanUse(
@@ -13,19 +14,28 @@ export async function countPlanUse(
 ): Promise<PlanUse> {
   const [row] = await sql<PlanUse[]>`
     with governed as (
-      select session_id from sessions
+      select session_id, created_at from sessions
       where tenant_id = ${plan.tenantId} and agent = ${plan.agent} and created_at >= ${plan.since}
         and compiled_hash = ${plan.compiledHash} and coalesce(environment, ${plan.environment}) = ${plan.environment}
       order by created_at desc, session_id desc limit ${NEWEST}
+    ), proposed as (
+      -- Without what they say, which may be megabytes each.
+      select session_id, seq, sum(bytes) over (order by created_at desc, session_id, seq rows unbounded preceding) as bytes
+      from governed cross join lateral (
+        select seq, octet_length(record) as bytes from session_events
+        where tenant_id = ${plan.tenantId} and session_id = governed.session_id and request_id is not null
+        limit ${PROPOSALS}
+      ) as e
     ), judged as (
-      select p.session_id, bool_or((d ->> 'checkpoint_required')::boolean) as asked,
+      select session_id, bool_or((d ->> 'checkpoint_required')::boolean) as asked,
         bool_or(d ->> 'decision' = 'block') as blocked
-      from governed g
+      from proposed
       cross join lateral (
-        select session_id, decisions from proposals
-        where tenant_id = ${plan.tenantId} and session_id = g.session_id limit ${PROPOSALS}
-      ) p
+        select decisions from proposals
+        where tenant_id = ${plan.tenantId} and session_id = proposed.session_id and seq = proposed.seq offset 0
+      ) as p
       cross join lateral json_array_elements(p.decisions) d
+      where bytes <= ${MOST_BYTES}
       group by 1
     )
     select count(*)::int as sessions, (count(*) filter (where asked))::int as asked,
@@ -34,47 +44,51 @@ export async function countPlanUse(
   return row ?? { sessions: 0, asked: 0, blocked: 0 }
 }
 
-export interface LearnedApproval {
+/** A plan in force. */
+export interface Approval {
   tenantId: string
-  planId: string
   agent: string
   environment: Environment
   compiledHash: string
   since: Date
-  /** Its `surprise`, which states what it promised. */
-  surprise: unknown
   /** As it was last found. */
   drift: string | null
 }
 
 /**
- * Takes some of the learned plans in force that state their rates, of all tenants: those that nobody looked at for longest,
- * so that each has its turn however many there are.
+ * Takes some of the plans in force, of all tenants, at which nobody looked for so long; first those that waited longest, so
+ * that each has its turn however many there are.
  */
-export function takeLearnedApprovals(sql: Queryable, limit: number): Promise<LearnedApproval[]> {
-  return sql<LearnedApproval[]>`
+export function takeApprovals(sql: Queryable, afterSeconds: number, limit: number): Promise<Approval[]> {
+  return sql<Approval[]>`
     with longest as (
-      select a.tenant_id, a.agent, a.environment
-      from approved_plans a join plans p using (tenant_id, compiled_hash)
-      where p.compiled_session #> '{session,surprise,expected}' is not null
-      order by a.rates_watched_at nulls first, a.approved_at limit ${limit}
-    ), taken as (
-      update approved_plans a set rates_watched_at = clock_timestamp() from longest l
-      where a.tenant_id = l.tenant_id and a.agent = l.agent and a.environment = l.environment
-      returning a.*
+      select tenant_id, agent, environment from approved_plans
+      where rates_watched_at is null or rates_watched_at <= clock_timestamp() - make_interval(secs => ${afterSeconds})
+      order by rates_watched_at nulls first, approved_at limit ${limit} for update skip locked
     )
-    select a.tenant_id, g.plan_id, a.agent, a.environment, a.compiled_hash, a.approved_at as since, a.drift,
-      p.compiled_session #> '{session,surprise}' as surprise
-    from taken a
-    join plans p using (tenant_id, compiled_hash)
-    join governance_plans g on g.tenant_id = a.tenant_id and g.agent = a.agent and g.environment = a.environment
-      and g.compiled_hash = a.compiled_hash and g.state = 'approved'`
+    update approved_plans a set rates_watched_at = clock_timestamp() from longest l
+    where a.tenant_id = l.tenant_id and a.agent = l.agent and a.environment = l.environment
+    returning a.tenant_id, a.agent, a.environment, a.compiled_hash, a.approved_at as since, a.drift`
+}
+
+/** What a learned plan in force promised as its rates, and its id. Null: it is not a learned one, or promised none. */
+export async function findSurprise(
+  sql: Queryable,
+  { tenantId, agent, environment, compiledHash }: Approval,
+): Promise<{ planId: string; surprise: unknown } | null> {
+  const [row] = await sql<{ planId: string; surprise: unknown }[]>`
+    select g.plan_id, p.compiled_session #> '{session,surprise}' as surprise
+    from plans p join governance_plans g using (tenant_id, compiled_hash)
+    where p.tenant_id = ${tenantId} and p.compiled_hash = ${compiledHash} and g.agent = ${agent}
+      and g.environment = ${environment} and g.state = 'approved'
+      and p.compiled_session #> '{session,surprise,expected}' is not null`
+  return row ?? null
 }
 
 /** Keeps why a plan in force does not keep its rates; null while it does. Nothing if another one is in force by now. */
 export async function setPlanDrift(
   sql: Queryable,
-  { tenantId, agent, environment, compiledHash }: LearnedApproval,
+  { tenantId, agent, environment, compiledHash }: Approval,
   drift: string | null,
 ): Promise<void> {
   await sql`

@@ -28,15 +28,28 @@ export async function saveSigning(tx: Tx, { until, lastTenant, lastId }: Omit<Si
   await tx`update ledger_signing set until = ${until}, last_tenant = ${lastTenant}, last_id = ${lastId}`
 }
 
+/** The time of the event that comes so many events after a time, a millisecond later at least. Null: fewer came. */
+export async function findLaterEvent(sql: Queryable, after: Date, events: number): Promise<Date | null> {
+  const [row] = await sql<{ at: Date }[]>`
+    select greatest(date_trunc('milliseconds', at), ${after}::timestamptz + interval '1 millisecond') as at
+    from session_events where at > ${after} order by at offset ${events} limit 1`
+  return row?.at ?? null
+}
+
 /**
- * Sessions with events since a time that are newer than their signed head, and the workflows they are in; in turn between
+ * Sessions with events of a period (`until` null: no end) that are newer than their signed head, and the workflows they are in; in turn between
  * the tenants, so that one that moves more than a round signs does not keep the others waiting.
  */
-export async function listMovedLedgers(sql: Queryable, since: Date, limit: number): Promise<LedgerName[]> {
+export async function listMovedLedgers(
+  sql: Queryable,
+  { since, until }: { readonly since: Date; readonly until: Date | null },
+  limit: number,
+): Promise<LedgerName[]> {
   const rows = await sql<{ tenantId: string; sessionId: string; workflowId: string | null }[]>`
     select e.tenant_id, e.session_id, s.workflow_id
     from (
-      select tenant_id, session_id, max(seq) as seq from session_events where at > ${since} group by tenant_id, session_id
+      select tenant_id, session_id, max(seq) as seq from session_events
+      where at > ${since} ${until === null ? sql`` : sql`and at <= ${until}`} group by tenant_id, session_id
     ) e
     join sessions s on s.tenant_id = e.tenant_id and s.session_id = e.session_id
     left join signed_heads h on h.ledger = 'session' and h.tenant_id = e.tenant_id and h.id = e.session_id

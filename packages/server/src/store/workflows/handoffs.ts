@@ -133,11 +133,12 @@ export interface LapsedOffer {
   readonly handoffId: string
 }
 
-/** Offers that nobody took in time, of all tenants, oldest first. */
+/** Offers that nobody took in time, the oldest first; in turn between the tenants, so that none keeps the others waiting. */
 export async function listLapsedOffers(sql: Queryable, limit: number): Promise<LapsedOffer[]> {
   return sql<LapsedOffer[]>`
     select tenant_id, workflow_id, handoff_id from handoffs
-    where state = 'offered' and expires_at <= clock_timestamp() order by expires_at limit ${limit}`
+    where state = 'offered' and expires_at <= clock_timestamp()
+    order by row_number() over (partition by tenant_id order by expires_at), expires_at limit ${limit}`
 }
 
 /** Erases notes of handoffs that were settled more than `days` ago. Returns how many. */

@@ -1,0 +1,152 @@
+import { describe, expect } from 'vitest'
+import { type Job, runJob } from '../../../packages/server/src/process/jobs/job.js'
+import { retentionJob } from '../../../packages/server/src/process/jobs/retentions.js'
+import { signHeads } from '../../../packages/server/src/process/jobs/sign-heads.js'
+import { countDecisions } from '../../../packages/server/src/store/dashboard/decision-counts.js'
+import { listLapsedOffers } from '../../../packages/server/src/store/workflows/handoffs.js'
+import { rowsRead } from '../../support/postgres/rows-read.js'
+import { proves } from '../../support/proves.js'
+import { LOOKUP, openSession } from '../../support/runtime/governed-session.js'
+import { withRuntime } from '../../support/runtime/with-runtime.js'
+import { offer, openWorkflow } from '../../support/runtime/workflow.js'
+
+/** A tenant leaves behind more than a statement can look at in its time: jobs for all tenants go on. */
+const { runtime } = await withRuntime()
+const api = runtime.api()
+const { parts } = runtime.instances[0]
+const { database } = parts
+
+type Piece = (tx: Parameters<typeof rowsRead>[0]) => Promise<boolean>
+
+/** Rows that each piece of some work reads of the events, until nothing is left. */
+async function piecesOf(run: Piece): Promise<number[]> {
+  const read: number[] = []
+  for (let more = true; more; ) {
+    const work = async (tx: Parameters<Piece>[0]) => {
+      more = await run(tx)
+    }
+    read.push(await database.transaction('jobs', (tx) => rowsRead(tx, 'session_events', () => work(tx))))
+  }
+  return read
+}
+
+/** Some hours ago a session made the same proposal so often, `apartUs` microseconds after each other. */
+async function proposeOften(sessionId: string, { times, apartUs }: { times: number; apartUs: number }): Promise<void> {
+  await (await openSession(api, { session_id: sessionId, agent: sessionId })).decide([LOOKUP])
+  await runtime.sql`update session_events set at = at - interval '5 hours' where session_id = ${sessionId}`
+  await runtime.sql`
+    insert into session_events
+    select tenant_id, session_id, seq + n, type, at + n * ${apartUs}::int * interval '1 microsecond', body, prev_hash, hash,
+      request_id || n, proposal_id || n, outcome, record
+    from session_events, generate_series(1, ${times}::int) n
+    where session_id = ${sessionId} and request_id is not null`
+}
+
+const counted = async (agent: string) => {
+  const rows = await runtime.sql<{ calls: number }[]>`
+    select sum(calls)::int as calls from decision_counts where agent = ${agent} group by grain order by grain`
+  return rows.map(({ calls }) => calls)
+}
+
+describe('decisions of a long time are counted', () => {
+  proves('limit.jobs.pieces', 'some thousand at once, and each of them once', async () => {
+    await proposeOften('often', { times: 30_000, apartUs: 90 })
+    const pieces = await piecesOf(countDecisions)
+    expect(Math.max(...pieces)).toBeLessThan(25_000)
+    expect(pieces.length).toBeGreaterThan(5)
+    expect(await counted('often')).toEqual([30_001, 30_001])
+    expect(await piecesOf(countDecisions)).toHaveLength(1)
+  })
+
+  proves('limit.jobs.pieces', 'some megabytes at once', async () => {
+    await proposeOften('large', { times: 6, apartUs: 50_000 })
+    await runtime.sql`
+      update session_events set record = '{"pad":"' || repeat('x', 9000000) || '",' || substr(record, 2)
+      where session_id = 'large' and request_id is not null`
+    await runtime.sql`update decision_counts_until set until = '2000-01-01'`
+    await runtime.sql`delete from decision_counts`
+    await runtime.sql`delete from session_events where session_id = 'often'`
+    // Two of nine megabytes are more than sixteen.
+    expect((await piecesOf(countDecisions)).length).toBeGreaterThanOrEqual(7)
+    expect(await counted('large')).toEqual([7, 7])
+  })
+})
+
+proves('limit.jobs.pieces', 'ledgers of a long time are signed some thousand events at once', async () => {
+  await proposeOften('moved', { times: 30_000, apartUs: 10_000 })
+  await runtime.sql`update ledger_signing set until = now() - interval '6 hours'`
+  const signer = parts.ledgerSigner
+  if (signer === null) throw new Error('the service has no key to sign with')
+  const pieces = await piecesOf((tx) => signHeads(tx, parts, signer))
+  expect(Math.max(...pieces)).toBeLessThan(20_000)
+  expect(pieces.length).toBeGreaterThan(5)
+  const [last] = await runtime.sql`select max(seq) as seq from session_events where session_id = 'moved'`
+  const [head] = await runtime.sql`select seq from signed_heads where id = 'moved'`
+  expect(head).toEqual(last)
+  const [progress] = await runtime.sql`select until > now() - interval '1 minute' as is_now from ledger_signing`
+  expect(progress).toEqual({ isNow: true })
+})
+
+describe('a job with more to do than one piece', () => {
+  const setTimes = (name: string) => runtime.sql`select 1 from jobs where name like ${`${name}:%`}`
+  const inPieces = (name: string, run: (piece: number) => boolean): Job => {
+    let piece = 0
+    return {
+      name,
+      everySeconds: 3_600,
+      run: async (tx) => {
+        piece += 1
+        await tx`insert into jobs (name) values (${`${name}:${piece}`})`
+        return run(piece)
+      },
+    }
+  }
+
+  proves('limit.jobs.pieces', 'keeps the pieces that it did when one fails, and is due at once', async () => {
+    const job = inPieces('failing', (piece) => {
+      if (piece === 3) throw new Error('no')
+      return piece < 5
+    })
+    await expect(runJob(job, parts)).rejects.toThrow('no')
+    expect(await setTimes('failing')).toHaveLength(2)
+    expect(await runJob(job, parts)).toBe(true)
+    expect(await setTimes('failing')).toHaveLength(4)
+    expect(await runJob(job, parts)).toBe(false)
+  })
+
+  proves('limit.jobs.pieces', 'lets the others have their turn, and goes on in the next round', async () => {
+    const job = inPieces('endless', () => true)
+    expect(await runJob(job, parts)).toBe(true)
+    const first = (await setTimes('endless')).length
+    expect(first).toBeGreaterThan(1)
+    expect(await runJob(job, parts)).toBe(true)
+    expect((await setTimes('endless')).length).toBeGreaterThan(first)
+  })
+
+  proves('limit.jobs.pieces', 'removes records that may be large 200 at once', async () => {
+    const limits: number[] = []
+    let left = 450
+    const job = retentionJob({
+      name: 'large',
+      large: true,
+      remove: async (_, { limit }) => {
+        limits.push(limit)
+        const removed = Math.min(limit, left)
+        left -= removed
+        return removed
+      },
+    })
+    expect(await database.transaction('jobs', (tx) => job.run(tx, parts))).toBe(false)
+    expect(limits).toEqual([200, 200, 200])
+  })
+})
+
+proves('limit.jobs.pieces', 'offers that nobody took expire in turn between tenants', async () => {
+  const other = runtime.api((await runtime.createTenant()).key)
+  for (let at = 0; at < 3; at++) await offer(await openWorkflow(api))
+  const { handoff_id } = await offer(await openWorkflow(other))
+  await runtime.sql`update handoffs set expires_at = now() - interval '1 hour' where handoff_id <> ${handoff_id}`
+  await runtime.sql`update handoffs set expires_at = now() - interval '1 minute' where handoff_id = ${handoff_id}`
+  const offers = await listLapsedOffers(runtime.sql, 2)
+  expect(offers.map(({ handoffId }) => handoffId)).toContain(handoff_id)
+})
