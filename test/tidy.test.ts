@@ -15,7 +15,7 @@ import { BOUNDED_OTHERWISE, longLived } from './support/tidy/long-lived.js'
 import { machineTraces } from './support/tidy/machine-traces.js'
 import { commandFiles, deadLinks, decisionList, pinnedDependencies, readmeCommands } from './support/tidy/manifests.js'
 import { type Check, projectOf, readProject } from './support/tidy/project.js'
-import { enginePurity, environmentReaders } from './support/tidy/purity.js'
+import { enginePurity, environmentReaders, sharedConnections } from './support/tidy/purity.js'
 import { crowdedFolders, importCircles, ROOMS, roomDirections, roomSentences } from './support/tidy/rooms.js'
 
 const S = 'packages/server/src/'
@@ -254,6 +254,16 @@ const CHECKS: Record<string, CheckWithSamples> = {
     check: oversizedFiles,
     good: { 'test/a.ts': lines(600), 'README.md': lines(900), 'packages/dashboard/src/a.css': lines(600) },
     bad: [{ 'test/a.ts': lines(601) }, { 'packages/dashboard/src/a.css': lines(601) }],
+  },
+  'a request asks on the connections of its tenant': {
+    check: sharedConnections,
+    good: {
+      [`${S}process/a.ts`]: 'f(database.sql)',
+      [`${S}sessions/a.ts`]: 'database.find(tenantId, (sql) => f(sql))',
+    },
+    bad: ['f(app.database.sql)', 'const { sql } = app.database', 'const g = ({ database: { sql } }) => f(sql)'].map(
+      (text) => ({ [`${S}sessions/a.ts`]: text }),
+    ),
   },
   'names of files say something': {
     check: fileNames,

@@ -40,6 +40,20 @@ const IMPURE: readonly [RegExp, string][] = [
   [/(?<![.\w])(?:fetch|setTimeout|setInterval|setImmediate)\s*\(/g, 'does I/O or waits'],
 ]
 
+/** The connections on which everybody is let in are for the process itself; what a tenant asks has a share of others. */
+export const sharedConnections: Check = (project) =>
+  shipped(project)
+    .filter(({ path }) => path.startsWith('packages/server/src/') && !ASKS_FOR_ALL.test(path))
+    .flatMap((source) =>
+      matches(
+        source,
+        /\bdatabase\s*\.\s*sql\b|\bdatabase\s*:\s*\{[^}]*\bsql\b|\{[^}]*\bsql\b[^}]*\}\s*=\s*[\w.]*\bdatabase\b/g,
+        'asks on the connections that let everybody in',
+      ),
+    )
+
+const ASKS_FOR_ALL = /^packages\/server\/src\/(?:process\/|postgres\/|entry\/key-usage\.ts|http\/pages\.ts)/
+
 function matches({ path, text }: Source, pattern: RegExp, what: string): string[] {
   return [...text.bare.matchAll(pattern)].map((match) => `${path}:${lineAt(text.bare, match.index)}: ${what}`)
 }

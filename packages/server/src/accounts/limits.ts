@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import { LIMITS } from '@countersign/protocol'
 import { ApiError } from '../base/api-error.js'
 import type { OpenContext } from '../context/context.js'
-import { senderOf } from '../entry/senders.js'
+import { inEntrance } from '../entry/senders.js'
 import { type Take, takeToken } from '../store/accounts/buckets.js'
 
 const HOUR_SECONDS = 3_600
@@ -34,7 +34,7 @@ export type AccountLimit = keyof typeof ACCOUNT_LIMITS
 export async function takeAll(ctx: OpenContext, takes: readonly (readonly [AccountLimit, string])[]): Promise<boolean> {
   let taken = true
   for (const [limit, owner] of takes) {
-    const answer = await ctx.app.database.enter(senderOf(ctx.request), (sql) => takeToken(sql, bucketOf(limit, owner)))
+    const answer = await inEntrance(ctx, (sql) => takeToken(sql, bucketOf(limit, owner)))
     taken = answer.taken && taken
   }
   return taken

@@ -3,6 +3,7 @@ import { addressKey } from '../base/address-key.js'
 import { ApiError } from '../base/api-error.js'
 import { auditByEmail } from '../context/audit.js'
 import type { OpenContext } from '../context/context.js'
+import { inEntrance } from '../entry/senders.js'
 import { type Credentials, emailKey, findCredentials, loadUser, rehashPassword } from '../store/accounts/accounts.js'
 import { browserOf, knowBrowser } from './browser.js'
 import { requireAll } from './limits.js'
@@ -17,14 +18,16 @@ export async function login(ctx: OpenContext, { body }: { body: Body }): Promise
   const { deviceId, applicant } = browserOf(ctx, key)
   if (deviceId === null) await limitStranger(ctx, key)
   else await requireAll(ctx, [['login_device', `${deviceId} ${key}`]])
-  const credentials = await findCredentials(ctx.app.database.sql, key)
+  const credentials = await inEntrance(ctx, (sql) => findCredentials(sql, key))
   const matches = await ctx.app.accounts.passwords.verify(body.password, credentials?.passwordHash ?? null, applicant)
   const granted = matches && credentials !== undefined
-  await auditByEmail(ctx, key, granted ? 'login' : 'login_failed')
+  const audited = { emailKey: key, action: granted ? 'login' : 'login_failed' } as const
+  await inEntrance(ctx, (sql) => auditByEmail(sql, ctx, audited))
   if (!granted) throw new ApiError('UNAUTHENTICATED')
-  await signIn(ctx, ctx.app.database.sql, await withTodaysHash(ctx, credentials, body))
+  const proven = await withTodaysHash(ctx, credentials, body)
+  await inEntrance(ctx, (sql) => signIn(ctx, sql, proven))
   knowBrowser(ctx, key)
-  const user = await loadUser(ctx.app.database.sql, credentials.tenantId, credentials.userId)
+  const user = await inEntrance(ctx, (sql) => loadUser(sql, credentials.tenantId, credentials.userId))
   if (user === undefined) throw new ApiError('UNAUTHENTICATED')
   return { user: userView(user) }
 }
@@ -46,9 +49,10 @@ async function withTodaysHash(ctx: OpenContext, proven: Credentials, body: Body)
   if (!passwords.isOutdated(proven.passwordHash)) return proven
   const by = { owner: emailKey(body.email), isKnown: true }
   const passwordHash = await passwords.hash(body.password, by)
-  if (await rehashPassword(ctx.app.database.sql, proven, passwordHash)) return { ...proven, passwordHash }
+  const isStored = await inEntrance(ctx, (sql) => rehashPassword(sql, proven, passwordHash))
+  if (isStored) return { ...proven, passwordHash }
   // Another sign-in was quicker, or the password is another one by now.
-  const today = await findCredentials(ctx.app.database.sql, emailKey(body.email))
+  const today = await inEntrance(ctx, (sql) => findCredentials(sql, emailKey(body.email)))
   if (today !== undefined && (await passwords.verify(body.password, today.passwordHash, by))) return today
   throw new ApiError('UNAUTHENTICATED')
 }

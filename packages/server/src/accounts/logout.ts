@@ -2,6 +2,7 @@ import type { Reply, Routes } from '@countersign/protocol'
 import { sha256 } from '../base/crypto/secrets.js'
 import { auditPerson } from '../context/audit.js'
 import type { OpenContext } from '../context/context.js'
+import { inEntrance } from '../entry/senders.js'
 import { clearSessionCookies, readSessionCookies } from '../entry/session-cookies.js'
 import { type RefreshName, revokeRefreshToken } from '../store/accounts/refresh-tokens.js'
 
@@ -16,9 +17,9 @@ export async function logout(ctx: OpenContext): Promise<Reply<Routes['logout']>>
   const names: RefreshName[] = refresh === undefined ? [] : [{ tokenHash: sha256(refresh) }]
   if (claims !== null && claims !== 'expired') names.push(claims)
   for (const name of names) {
-    const owner = await revokeRefreshToken(ctx.app.database.sql, name)
+    const owner = await inEntrance(ctx, (sql) => revokeRefreshToken(sql, name))
     if (owner === undefined) continue
-    await auditPerson(ctx.app.database.sql, ctx, { ...owner, action: 'logout' })
+    await inEntrance(ctx, (sql) => auditPerson(sql, ctx, { ...owner, action: 'logout' }))
   }
   clearSessionCookies(ctx.request.replyHeaders, secureCookies)
   return { ok: true }

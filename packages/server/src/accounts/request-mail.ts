@@ -4,6 +4,7 @@ import { addressKey } from '../base/address-key.js'
 import { makeId } from '../base/crypto/secrets.js'
 import { auditByEmail } from '../context/audit.js'
 import type { OpenContext } from '../context/context.js'
+import { inEntrance } from '../entry/senders.js'
 import { emailKey } from '../store/accounts/accounts.js'
 import type { MailKind } from '../store/accounts/mail.js'
 import { queueMailByEmail } from '../store/accounts/mail.js'
@@ -30,9 +31,11 @@ export async function requestMail(
   ])
   // An address that no account can have, so that a refused request does the same work.
   const target = within && parsed.success ? key : ''
-  await queueMailByEmail(ctx.app.database.sql, { mailId: makeId(ctx.app.random, 'mail'), emailKey: target, kind })
+  const mailId = makeId(ctx.app.random, 'mail')
+  await inEntrance(ctx, (sql) => queueMailByEmail(sql, { mailId, emailKey: target, kind }))
   if (kind === 'reset') {
-    await auditByEmail(ctx, target, 'password_reset_requested')
+    const audited = { emailKey: target, action: 'password_reset_requested' } as const
+    await inEntrance(ctx, (sql) => auditByEmail(sql, ctx, audited))
   }
   ctx.app.accounts.mail.wake()
 }

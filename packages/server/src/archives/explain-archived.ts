@@ -1,5 +1,6 @@
 import { ApiError } from '../base/api-error.js'
 import type { Context } from '../context/context.js'
+import { inFind } from '../context/work.js'
 import { type ArchivedLedger, findArchivedLedger } from '../store/archives/archived-ledgers.js'
 
 /** The names in a request under which something may be archived. */
@@ -24,13 +25,12 @@ export async function refuseArchivedId(ctx: Context, session: string): Promise<A
   return archived === null ? null : new ApiError('SESSION_EXISTS', inWords(archived))
 }
 
-async function findArchived({ app, tenant }: Context, { session, workflow }: AskedFor): Promise<ArchivedLedger | null> {
-  const { sql } = app.database
-  const { tenantId } = tenant
-  const found =
-    session === undefined ? null : await findArchivedLedger(sql, { tenantId, ledger: 'session', id: session })
-  if (found !== null || workflow === undefined) return found
-  return findArchivedLedger(sql, { tenantId, ledger: 'workflow', id: workflow })
+async function findArchived(ctx: Context, { session, workflow }: AskedFor): Promise<ArchivedLedger | null> {
+  const { tenantId } = ctx.tenant
+  const find = (ledger: ArchivedLedger['ledger'], id: string) =>
+    inFind(ctx, (sql) => findArchivedLedger(sql, { tenantId, ledger, id }))
+  const found = session === undefined ? null : await find('session', session)
+  return found === null && workflow !== undefined ? find('workflow', workflow) : found
 }
 
 const inWords = ({ ledger, archivedAt, file }: ArchivedLedger) => ({

@@ -1,9 +1,9 @@
 import type { Plan } from '@countersign/engine'
 import { ApiError } from '../base/api-error.js'
 import type { Context, RecentKey } from '../context/context.js'
-import { inStatement, inTransaction } from '../context/work.js'
+import { inFind, inStatement, inTransaction } from '../context/work.js'
 import { databaseTrouble } from '../postgres/database-error.js'
-import type { Queryable } from '../postgres/sql.js'
+import type { Query } from '../postgres/sql.js'
 import type { SessionChange } from '../store/sessions/session-change.js'
 import type { SessionRow } from '../store/sessions/session-row.js'
 import { loadSession, lockSession } from '../store/sessions/sessions.js'
@@ -17,7 +17,7 @@ export interface LoadedSession {
   readonly session: SessionRow
   readonly plan: Plan
   /** For further reads of the same decision. */
-  readonly sql: Queryable
+  readonly query: Query
   /** Nothing of the session can change until the change is written. */
   readonly locked: boolean
   /** The session's workflow where that is locked as well, else null. */
@@ -196,8 +196,9 @@ async function decideLocked<Reply>(
       if (session === null) throw new ApiError('NOT_FOUND')
       const { workflowId } = session.fixed
       const workflow = withWorkflow && workflowId !== null ? await loadWorkflow(tx, tenantId, workflowId) : null
-      const plan = withoutPlan ? NO_PLAN : await ctx.app.plans.ofSession(tx, session.fixed)
-      const outcome = await decide({ session, plan, sql: tx, locked: true, workflow })
+      const query: Query = (fn) => fn(tx)
+      const plan = withoutPlan ? NO_PLAN : await ctx.app.plans.ofSession(query, session.fixed)
+      const outcome = await decide({ session, plan, query, locked: true, workflow })
       if (isDeferred(outcome)) return outcome
       if (outcome.change && !(await writeChange(tx, outcome.change))) throw new Error('a locked session was changed')
       return outcome
@@ -226,11 +227,11 @@ async function loadAgain(
 }
 
 async function unlocked(
-  { app }: Context,
+  ctx: Context,
   session: SessionRow,
   { withoutPlan = false }: Pick<ChangeOptions, 'withoutPlan'>,
 ): Promise<LoadedSession> {
-  const { sql } = app.database
-  const plan = withoutPlan ? NO_PLAN : await app.plans.ofSession(sql, session.fixed)
-  return { session, plan, sql, locked: false, workflow: null }
+  const query: Query = (fn) => inFind(ctx, fn)
+  const plan = withoutPlan ? NO_PLAN : await ctx.app.plans.ofSession(query, session.fixed)
+  return { session, plan, query, locked: false, workflow: null }
 }

@@ -5,7 +5,7 @@ import type { Context } from '../context/context.js'
 import type { PlanCache } from '../context/plan-cache.js'
 import { inTransaction } from '../context/work.js'
 import type { WorkOptions } from '../postgres/database.js'
-import type { Queryable, Tx } from '../postgres/sql.js'
+import type { Query, Queryable, Tx } from '../postgres/sql.js'
 import type { NewContent } from '../store/sessions/content.js'
 import { loadSession, lockSessions } from '../store/sessions/sessions.js'
 import { writeChange } from '../store/sessions/write-change.js'
@@ -63,7 +63,8 @@ export async function lockMembers(
 export async function loadMember({ tx, workflow, plans }: LockedWorkflow, sessionId: string): Promise<LoadedSession> {
   const session = await loadSession(tx, workflow.tenantId, sessionId)
   if (session?.fixed.workflowId !== workflow.workflowId) throw new ApiError('NOT_FOUND')
-  return { session, plan: await plans.ofSession(tx, session.fixed), sql: tx, locked: true, workflow }
+  const query: Query = (fn) => fn(tx)
+  return { session, plan: await plans.ofSession(query, session.fixed), query, locked: true, workflow }
 }
 
 /**
@@ -77,7 +78,7 @@ export async function* everyMember({ tx, workflow }: LockedWorkflow): AsyncGener
   for (const sessionId of sessionIds) {
     const session = await loadSession(tx, tenantId, sessionId)
     if (session === null) throw new Error('a locked session is gone')
-    yield { session, plan: NO_PLAN, sql: tx, locked: true, workflow }
+    yield { session, plan: NO_PLAN, query: (fn) => fn(tx), locked: true, workflow }
   }
 }
 
@@ -96,7 +97,7 @@ export async function recordOnSession(
   const { session } = loaded
   const next = advance(loaded, events, leaseUntil && { leaseUntil })
   const change = { session, head: next.head, events: next.events, ...(content && { content }) }
-  if (!(await writeChange(loaded.sql, change))) throw new Error('a locked session was changed')
+  if (!(await loaded.query((sql) => writeChange(sql, change)))) throw new Error('a locked session was changed')
   return next.head.ledger
 }
 

@@ -58,8 +58,7 @@ function note(plan: Plan, tenantId: string, taken: number): void {
   // Those that were heard of last stand at the end.
   ofPlan.delete(tenantId)
   ofPlan.set(tenantId, Math.max(taken, before * KEPT))
-  for (const oldest of ofPlan.keys()) {
-    if (ofPlan.size <= MAX_TENANTS) return
-    ofPlan.delete(oldest)
-  }
+  if (ofPlan.size <= MAX_TENANTS) return
+  const [oldest] = ofPlan.keys()
+  if (oldest !== undefined) ofPlan.delete(oldest)
 }

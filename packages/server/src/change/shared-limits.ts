@@ -22,13 +22,13 @@ import type { LoadedSession } from './change-session.js'
 
 /** What is used of the shared limits that a turn depends on. `response` is null before there is one. */
 export async function loadSharedCounts(
-  { session, plan, sql }: LoadedSession,
+  { session, plan, query }: LoadedSession,
   response: ReadResponse | null,
 ): Promise<SharedCounts> {
   const { fixed } = session
   const counts = { salt: saltOf(session), party: partyOf(session) }
   const wanted = sharedDrawsOf(plan, counts, response).map(({ limit, id }) => ({ name: limit.name, id }))
-  const used = wanted.length === 0 ? new Map() : await loadCounts(sql, fixed.tenantId, wanted)
+  const used = wanted.length === 0 ? new Map() : await query((sql) => loadCounts(sql, fixed.tenantId, wanted))
   return { ...counts, used: (id) => used.get(id) ?? [] }
 }
 

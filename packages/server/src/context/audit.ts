@@ -21,8 +21,11 @@ export const auditPerson = (
 ): Promise<void> => insertAuditEntry(tx, { tenantId, userId, actor: email, ip: request.clientAddress, ...audited })
 
 /** The same for an address that need not be anybody's: it takes the same statement either way. */
-export const auditByEmail = ({ app, request }: OpenContext, emailKey: string, action: AuditAction): Promise<void> =>
-  insertAuditEntryByEmail(app.database.sql, { emailKey, action, ip: request.clientAddress })
+export const auditByEmail = (
+  sql: Queryable,
+  { request }: OpenContext,
+  audited: { readonly emailKey: string; readonly action: AuditAction },
+): Promise<void> => insertAuditEntryByEmail(sql, { ...audited, ip: request.clientAddress })
 
 export const auditEntry = ({ request, tenant, signIn }: Context, audited: Audited): NewAuditEntry => ({
   tenantId: tenant.tenantId,

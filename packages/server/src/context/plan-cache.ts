@@ -4,13 +4,13 @@ import { z } from 'zod'
 import type { Cache } from '../base/memory/cache.js'
 import { loadPolicyEvaluator } from '../base/policy.js'
 import { turns, type WorkOwner } from '../base/work/in-turns.js'
-import type { Queryable } from '../postgres/sql.js'
+import type { Query } from '../postgres/sql.js'
 import { findPlan } from '../store/governance/plans.js'
 
 /** Plans prepared for judging, by hash. A hash is its content, so what is cached cannot go stale. */
 export interface PlanCache {
   /** The plan that a session of this tenant was created with. */
-  ofSession(sql: Queryable, session: { tenantId: string; compiledHash: string }): Plan | Promise<Plan>
+  ofSession(query: Query, session: { tenantId: string; compiledHash: string }): Plan | Promise<Plan>
   /** Prepares a plan that a caller sent, and remembers it when it is valid. */
   prepare(compiled: CompiledSession, options: PrepareOptions): Promise<Prepared>
 }
@@ -53,8 +53,8 @@ export function createPlanCache(plans: Cache<Plan>): PlanCache {
     return prepared
   }
 
-  const load = async (sql: Queryable, session: { tenantId: string; compiledHash: string }): Promise<Plan> => {
-    const compiled = await findPlan(sql, session.tenantId, session.compiledHash)
+  const load = async (query: Query, session: { tenantId: string; compiledHash: string }): Promise<Plan> => {
+    const compiled = await query((sql) => findPlan(sql, session.tenantId, session.compiledHash))
     if (compiled === null) throw new Error(`the plan ${session.compiledHash} of a session is gone`)
     const by = { tenantId: session.tenantId, isOwed: true }
     const { value: hash } = await turns.run(by, hashPlanInSteps(compiled))
@@ -66,7 +66,7 @@ export function createPlanCache(plans: Cache<Plan>): PlanCache {
   }
 
   return {
-    ofSession: (sql, session) => plans.find(session.compiledHash) ?? load(sql, session),
+    ofSession: (query, session) => plans.find(session.compiledHash) ?? load(query, session),
     prepare,
   }
 }

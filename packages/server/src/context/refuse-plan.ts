@@ -1,6 +1,7 @@
 import { ApiError } from '../base/api-error.js'
 import { chargeTokens } from '../store/accounts/buckets.js'
 import type { Context } from './context.js'
+import { inStatement } from './work.js'
 
 /** The refusal of a plan that the request brought. It is remembered, and what it took counts as further requests. */
 export async function refusePlan(ctx: Context, { hash, problems, most, ms }: Refusal): Promise<ApiError> {
@@ -10,7 +11,7 @@ export async function refusePlan(ctx: Context, { hash, problems, most, ms }: Ref
   ctx.app.refusedPlans.remember(nameOf(ctx, hash), refusal, { owner: tenantId, bytes })
   const tokens = Math.floor(ms / MS_PER_TOKEN)
   const bucket = ctx.signIn === null ? 'write' : 'dashboard'
-  if (tokens > 0) await chargeTokens(ctx.app.database.sql, { owner: tenantId, bucket, tokens })
+  if (tokens > 0) await inStatement(ctx, (sql) => chargeTokens(sql, { owner: tenantId, bucket, tokens }))
   return refusal
 }
 

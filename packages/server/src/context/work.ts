@@ -11,7 +11,7 @@ import type { Context, RequestScope } from './context.js'
 import type { HttpRequest } from './http-request.js'
 import type { Tasks } from './tasks.js'
 
-/** Runs `fn` in one transaction of the tenant. Everything inside uses its `tx`, never `database.sql`. */
+/** Runs `fn` in one transaction of the tenant. Everything inside uses its `tx`, no other connection. */
 export function inTransaction<T>(ctx: Context, fn: (tx: Tx) => Promise<T>, options?: WorkOptions): Promise<T> {
   const { app, tenant, signIn } = ctx
   if (signIn === null) return app.database.transaction(tenant.tenantId, fn, options)
@@ -26,6 +26,10 @@ export function inTransaction<T>(ctx: Context, fn: (tx: Tx) => Promise<T>, optio
 /** For lists and pages of a tenant: its share of the connections that read. */
 export const inRead = <T>({ app, tenant }: Context, fn: (sql: Sql) => Promise<T>): Promise<T> =>
   app.database.read(tenant.tenantId, fn)
+
+/** For what a request needs of its tenant by key: the tenant's share of the connections that write. */
+export const inFind = <T>({ app, tenant }: Context, fn: (sql: Sql) => Promise<T>): Promise<T> =>
+  app.database.find(tenant.tenantId, fn)
 
 /** For a write that is one statement: the tenant's share of connections without BEGIN and COMMIT. */
 export const inStatement = <T>({ app, tenant }: Context, fn: (sql: Sql) => Promise<T>): Promise<T> =>

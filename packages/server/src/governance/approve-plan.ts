@@ -2,7 +2,7 @@ import type { Input, PlanDetail, Routes } from '@countersign/protocol'
 import { ApiError } from '../base/api-error.js'
 import { audit } from '../context/audit.js'
 import type { UserContext } from '../context/context.js'
-import { inTransaction } from '../context/work.js'
+import { inFind, inTransaction } from '../context/work.js'
 import { dropEarlierContracts } from '../store/captures/learned-tools.js'
 import { approveGovernancePlan } from '../store/governance/governance-plans.js'
 import { findRun } from '../store/runs/runs.js'
@@ -36,7 +36,7 @@ export async function approvePlan(
 
 /** A finished backtest of exactly this plan, in words. */
 async function citedRun(ctx: UserContext, runId: string, plan: PlanDetail['plan']): Promise<string> {
-  const run = await findRun(ctx.app.database.sql, ctx.tenant.tenantId, runId)
+  const run = await inFind(ctx, (sql) => findRun(sql, ctx.tenant.tenantId, runId))
   if (run?.report == null || run.compiledHash !== plan.compiled_hash) {
     throw new ApiError('INVALID_REQUEST', {
       detail: 'body.run_id: not a finished backtest of this version of the plan',

@@ -2,7 +2,7 @@ import type { Input, PlanDetail, Routes } from '@countersign/protocol'
 import { ApiError } from '../base/api-error.js'
 import { audit } from '../context/audit.js'
 import type { UserContext } from '../context/context.js'
-import { inTransaction } from '../context/work.js'
+import { inFind, inTransaction } from '../context/work.js'
 import { storeCustomerContracts } from '../store/captures/learned-tools.js'
 import {
   findGovernancePlan,
@@ -19,7 +19,8 @@ import { readPack } from './read-pack.js'
 /** Replaces the files of a draft. What a person changed is theirs: learning does not touch it again. */
 export async function editPlan(ctx: UserContext, { params, body }: Input<Routes['editPlan']>): Promise<PlanDetail> {
   const { tenantId, email } = ctx.signIn
-  const plan = await findGovernancePlan(ctx.app.database.sql, tenantId, params.plan_id)
+  const find = (planId: string) => inFind(ctx, (sql) => findGovernancePlan(sql, tenantId, planId))
+  const plan = await find(params.plan_id)
   if (plan === null) throw new ApiError('NOT_FOUND')
   if ((body.compiled_hash ?? plan.compiledHash) !== plan.compiledHash) throw refusalOf(plan)
   if (body.files_hash !== undefined && body.files_hash !== hashOfFiles(plan.files)) throw refusalOf(plan)
@@ -37,7 +38,7 @@ export async function editPlan(ctx: UserContext, { params, body }: Input<Routes[
     await audit(tx, ctx, { action: 'plan_edited', subject: planId, detail: editWords(plan.files, files) })
     return true
   })
-  if (!isStored) throw refusalOf((await findGovernancePlan(ctx.app.database.sql, tenantId, planId)) ?? plan)
+  if (!isStored) throw refusalOf((await find(planId)) ?? plan)
   return detailOf(ctx, planId)
 }
 

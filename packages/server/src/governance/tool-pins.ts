@@ -4,7 +4,7 @@ import { ApiError } from '../base/api-error.js'
 import { isoTime } from '../base/iso-time.js'
 import { audit } from '../context/audit.js'
 import type { Context, UserContext } from '../context/context.js'
-import { inOwedTurns, inRead, inTransaction } from '../context/work.js'
+import { inFind, inOwedTurns, inRead, inStatement, inTransaction } from '../context/work.js'
 import { writeJson } from '../context/write-json.js'
 import {
   approvePinnedChange,
@@ -16,20 +16,22 @@ import {
 
 /** Pins what nobody has seen before, and says which tools are defined otherwise than somebody relied on. */
 export async function pinTools(
-  { app, tenant: { tenantId } }: Context,
+  ctx: Context,
   { body: { agent, environment, server, tools } }: Input<Routes['pinTools']>,
 ): Promise<Reply<Routes['pinTools']>> {
-  const { sql } = app.database
+  const { tenantId } = ctx.tenant
   const scope = { tenantId, agent, environment, server }
   const seen = await inOwedTurns(tenantId, hashInSteps(tools))
   const names = [...seen.keys()]
   const isPinned = (pinned: ReadonlyMap<string, string>) => (name: string) => pinned.get(name) === seen.get(name)?.hash
-  const before = await findPinnedHashes(sql, scope, names)
+  const find = () => inFind(ctx, (sql) => findPinnedHashes(sql, scope, names))
+  const before = await find()
   // The usual case writes nothing.
   if (names.every(isPinned(before))) return { changed: [] }
   const written = await writeJson(tenantId, [...seen.values()])
-  await pinSeenTools(sql, scope, { count: seen.size, written }, { at: app.clock(), most: LIMITS.toolPinsPerServer })
-  const pinned = isPinned(await findPinnedHashes(sql, scope, names))
+  const pins = { at: ctx.app.clock(), most: LIMITS.toolPinsPerServer }
+  await inStatement(ctx, (sql) => pinSeenTools(sql, scope, { count: seen.size, written }, pins))
+  const pinned = isPinned(await find())
   return { changed: names.filter((name) => !pinned(name)) }
 }
 

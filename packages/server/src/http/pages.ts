@@ -32,13 +32,15 @@ export function registerPages(router: Router<Serve>, services: Services, frame: 
   })
 
   page('/healthz', () => json('{"status":"alive"}'))
+  const readiness = onceAtATime(() => unreadiness(services))
   page('/readyz', async () => {
-    const reason = await unreadiness(services)
+    const reason = await readiness()
     return reason === null ? json('{"status":"ready"}') : json(JSON.stringify({ status: 'not_ready', reason }), 503)
   })
+  const metrics = onceAtATime(() => services.metricsPage())
   page('/metrics', async () => ({
     status: 200,
-    body: await services.metricsPage(),
+    body: await metrics(),
     headers: { 'content-type': 'text/plain; version=0.0.4; charset=utf-8' },
   }))
   page('/openapi.json', () => json(openApi()))
@@ -61,6 +63,17 @@ async function unreadiness({ database, isReady, stopReason }: Services): Promise
     () => 'the database cannot be reached',
   )
   return Promise.race([asked, late]).finally(() => clearTimeout(timer))
+}
+
+/** For what anybody may ask: whoever asks while it is being found out gets the same answer. */
+function onceAtATime<T>(find: () => Promise<T>): () => Promise<T> {
+  let finding: Promise<T> | undefined
+  return () => {
+    finding ??= find().finally(() => {
+      finding = undefined
+    })
+    return finding
+  }
 }
 
 /** Made once, since it takes a moment and never changes; as bytes, which all replies share. */

@@ -1,7 +1,7 @@
 import type { Steps } from '@countersign/engine'
 import type { JsonValue, PendingCallView } from '@countersign/protocol'
 import { pendingCalls } from '../change/session-view.js'
-import type { Queryable } from '../postgres/sql.js'
+import type { Query } from '../postgres/sql.js'
 import type { SessionRow } from '../store/sessions/session-row.js'
 import { loadArguments, readArguments } from '../store/sessions/stored-arguments.js'
 import { hashOrNull } from './content-check.js'
@@ -11,14 +11,14 @@ import { hashOrNull } from './content-check.js'
  * There may be megabytes of them, which `inSteps` reads.
  */
 export async function withArgumentsInDoubt(
-  sql: Queryable,
+  query: Query,
   session: SessionRow,
   inSteps: <Result>(steps: Steps<Result>) => Promise<Result>,
 ): Promise<PendingCallView[]> {
   const calls = pendingCalls(session)
   const proposalId = session.head.state.open?.proposalId
   if (proposalId === undefined || !calls.some(({ state }) => state === 'in_doubt')) return calls
-  const stored = await loadArguments(sql, session.fixed, proposalId)
+  const stored = await query((sql) => loadArguments(sql, session.fixed, proposalId))
   // By their hash: what was changed in the database since is not shown.
   const byHash = await inSteps(argumentsByHash(session.fixed.hashSalt, stored ?? []))
   return calls.map((call) =>

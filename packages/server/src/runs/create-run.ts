@@ -3,7 +3,7 @@ import { ApiError } from '../base/api-error.js'
 import type { Context } from '../context/context.js'
 import { prepareSentPlan } from '../context/prepare-sent-plan.js'
 import type { ReadRun } from '../context/tasks.js'
-import { inStatement, readBeside } from '../context/work.js'
+import { inFind, inStatement, readBeside } from '../context/work.js'
 import { storePlan, usePlan } from '../store/governance/plans.js'
 import { enqueueRun } from './enqueue-run.js'
 import { judgeNow } from './judge-run.js'
@@ -35,7 +35,7 @@ async function requirePlan(ctx: Context, { compiledHash, compiled }: ReadRun): P
   if (compiled === null) {
     const isStored = await inStatement(ctx, (sql) => usePlan(sql, tenantId, compiledHash))
     if (!isStored) throw new ApiError('PLAN_UNKNOWN')
-    await ctx.app.plans.ofSession(ctx.app.database.sql, { tenantId, compiledHash })
+    await ctx.app.plans.ofSession((fn) => inFind(ctx, fn), { tenantId, compiledHash })
     return
   }
   await prepareSentPlan(ctx, JSON.parse(compiled) as CompiledSession, compiledHash)

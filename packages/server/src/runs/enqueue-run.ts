@@ -2,7 +2,7 @@ import type { Reply, Routes, RunReport } from '@countersign/protocol'
 import { ApiError } from '../base/api-error.js'
 import { type Audited, audit } from '../context/audit.js'
 import type { Context } from '../context/context.js'
-import { inTransaction } from '../context/work.js'
+import { inFind, inTransaction } from '../context/work.js'
 import { type CapturedScope, countRuns, findRun, insertRun, lockBudget, type RunRow } from '../store/runs/runs.js'
 import { judgeBeside } from './judge-run.js'
 
@@ -24,11 +24,11 @@ export interface NewRun {
 export async function enqueueRun(ctx: Context, run: NewRun): Promise<Started> {
   const { tenantId } = ctx.tenant
   const { bodyHash } = run
-  const known = await findRun(ctx.app.database.sql, tenantId, run.runId)
+  const known = await inFind(ctx, (sql) => findRun(sql, tenantId, run.runId))
   if (known !== null) return repeated(ctx, known, bodyHash)
-  if ((await countRuns(ctx.app.database.sql, tenantId)) >= budgetOf(ctx)) {
+  if ((await inFind(ctx, (sql) => countRuns(sql, tenantId))) >= budgetOf(ctx)) {
     // It may have been this very run, started twice at once, that took the last place.
-    const started = await findRun(ctx.app.database.sql, tenantId, run.runId)
+    const started = await inFind(ctx, (sql) => findRun(sql, tenantId, run.runId))
     if (started === null) throw overBudget(ctx)
     return repeated(ctx, started, bodyHash)
   }
@@ -43,7 +43,7 @@ export async function enqueueRun(ctx: Context, run: NewRun): Promise<Started> {
     if (isNew && run.audited !== undefined) await audit(tx, ctx, run.audited)
     return isNew
   })
-  const stored = await findRun(ctx.app.database.sql, tenantId, run.runId)
+  const stored = await inFind(ctx, (sql) => findRun(sql, tenantId, run.runId))
   if (stored === null) throw new ApiError('BUSY')
   if (!inserted) return repeated(ctx, stored, bodyHash)
   // Beside the request: the caller reads the run back when it is done.
@@ -65,10 +65,8 @@ const budgetOf = ({ app, tenant }: Context): number => app.config.quotas[tenant.
 const overBudget = (ctx: Context): ApiError => new ApiError('RUN_BUDGET_EXCEEDED', { limit: budgetOf(ctx) })
 
 export async function runReply(ctx: Context, run: RunRow): Promise<Started> {
-  return {
-    run: runView(run),
-    budget: { used: await countRuns(ctx.app.database.sql, ctx.tenant.tenantId), limit: budgetOf(ctx) },
-  }
+  const used = await inFind(ctx, (sql) => countRuns(sql, ctx.tenant.tenantId))
+  return { run: runView(run), budget: { used, limit: budgetOf(ctx) } }
 }
 
 export const runView = (run: RunRow): Started['run'] => ({

@@ -1,9 +1,11 @@
 import type { RunReport } from '@countersign/protocol'
 import { ApiError } from '../base/api-error.js'
-import { MAX_ATTEMPTS, whileRenewing } from '../base/work/piece-of-work.js'
+import { JOBS_SHARE, MAX_ATTEMPTS, whileRenewing } from '../base/work/piece-of-work.js'
 import { TaskFailed } from '../base/work/worker-thread.js'
 import type { Context, Services } from '../context/context.js'
 import type { PageToJudge, RunPlan } from '../context/tasks.js'
+import { inFind } from '../context/work.js'
+import type { Query } from '../postgres/sql.js'
 import { listConversations, loadConversations, measureConversations } from '../store/captures/captures.js'
 import { findPlanText } from '../store/governance/plans.js'
 import { type ClaimedRun, claimRun, failRun, finishRun, renewClaim, requeueRun } from '../store/runs/runs.js'
@@ -24,14 +26,15 @@ class RunRefused extends Error {
 
 /** Judges fixtures, which are JSON, while the request waits for it. */
 export async function judgeNow(
-  { app, tenant: { tenantId } }: Context,
+  ctx: Context,
   { hash, unmatchedPolicy }: Pick<RunPlan, 'hash' | 'unmatchedPolicy'>,
   fixtures: string,
 ): Promise<RunReport> {
-  const compiled = await findPlanText(app.database.sql, tenantId, hash)
+  const { tenantId } = ctx.tenant
+  const compiled = await inFind(ctx, (sql) => findPlanText(sql, tenantId, hash))
   if (compiled === null) throw new ApiError('PLAN_UNKNOWN')
   try {
-    return await app.thread.run(tenantId, 'judgeFixtures', { plan: { hash, compiled, unmatchedPolicy }, fixtures })
+    return await ctx.app.thread.run(tenantId, 'judgeFixtures', { plan: { hash, compiled, unmatchedPolicy }, fixtures })
   } catch (error) {
     if (!(error instanceof TaskFailed)) throw error
     throw new ApiError('INVALID_REQUEST', {
@@ -46,13 +49,13 @@ export async function judgeNow(
  */
 export async function judgeWaitingRun(services: Pick<Services, 'database' | 'thread' | 'log'>): Promise<boolean> {
   const { database, log } = services
-  const { sql } = database
-  const run = await claimRun(sql)
+  const write: Query = (fn) => database.single(JOBS_SHARE, fn)
+  const run = await write(claimRun)
   if (run === null) return false
   const { tenantId, runId, attempts } = run
   const fail = async (reason: string) => {
     log.warn({ tenant_id: tenantId, run_id: runId, attempts, reason }, 'a run failed; its error says why')
-    await failRun(sql, run, reason)
+    await write((sql) => failRun(sql, run, reason))
   }
   if (attempts > MAX_ATTEMPTS) {
     await fail(`the run was begun ${MAX_ATTEMPTS} times and the server ended each time; it is not tried again`)
@@ -64,7 +67,7 @@ export async function judgeWaitingRun(services: Pick<Services, 'database' | 'thr
     if (error instanceof RunRefused) await fail(error.message)
     else if (error instanceof TaskFailed && attempts >= MAX_ATTEMPTS) await fail(tooOften(error))
     else {
-      await requeueRun(sql, run, { counted: error instanceof TaskFailed })
+      await write((sql) => requeueRun(sql, run, { counted: error instanceof TaskFailed }))
       if (!(error instanceof TaskFailed)) throw error
     }
   }
@@ -77,26 +80,29 @@ const tooOften = ({ message }: TaskFailed): string =>
 
 /** Judges the newest conversations first, so that a run with a limit shows the agent as it is now. */
 async function judgeCaptured(
-  { database: { sql }, thread }: Pick<Services, 'database' | 'thread'>,
+  { database, thread }: Pick<Services, 'database' | 'thread'>,
   run: ClaimedRun,
 ): Promise<void> {
   const { tenantId, compiledHash: hash } = run
   const { agent, since, maxSessions, unmatchedPolicy } = run.against
-  const compiled = await findPlanText(sql, tenantId, hash)
+  const read: Query = (fn) => database.read(tenantId, fn)
+  const write: Query = (fn) => database.single(JOBS_SHARE, fn)
+  const compiled = await read((sql) => findPlanText(sql, tenantId, hash))
   if (compiled === null) throw new RunRefused(`the plan ${hash} is gone; submit it again and start another run`)
   const plan = { hash, compiled, unmatchedPolicy }
   const scope = { tenantId, agent }
   const after = since === null ? null : new Date(since)
-  const ids = await listConversations(sql, { ...scope, since: after, limit: maxSessions })
+  const ids = await read((sql) => listConversations(sql, { ...scope, since: after, limit: maxSessions }))
   let tally: string | null = null
   let sessions = 0
   let ms = 0
-  const renew = () => renewClaim(sql, run, sessions)
+  const renew = () => write((sql) => renewClaim(sql, run, sessions))
   for (let from = 0; from < ids.length; ) {
     await renew()
-    const page = await pageOf(sql, scope, ids.slice(from, from + PAGE_LIMITS.conversations))
+    const page = await pageOf(read, scope, ids.slice(from, from + PAGE_LIMITS.conversations))
     from += page.length
-    const conversations = await loadConversations(sql, { ...scope, ids: page, size: CONVERSATION_SIZE })
+    const wanted = { ...scope, ids: page, size: CONVERSATION_SIZE }
+    const conversations = await read((sql) => loadConversations(sql, wanted))
     const input: PageToJudge = { plan, conversations, tally }
     const judged = await whileRenewing(renew, () => thread.run(tenantId, 'judgePage', input))
     ;({ tally, sessions } = judged)
@@ -109,16 +115,16 @@ async function judgeCaptured(
     }
   }
   const report = await thread.run(tenantId, 'reportRun', { plan, tally })
-  await finishRun(sql, run, { report, sessions })
+  await write((sql) => finishRun(sql, run, { report, sessions }))
 }
 
 /** As many of the conversations as fit into one page, and at least one. */
 async function pageOf(
-  sql: Services['database']['sql'],
+  read: Query,
   scope: { tenantId: string; agent: string },
   ids: readonly string[],
 ): Promise<readonly string[]> {
-  const sizes = await measureConversations(sql, { ...scope, ids })
+  const sizes = await read((sql) => measureConversations(sql, { ...scope, ids }))
   let size = 0
   const end = ids.findIndex((id, at) => {
     size += Math.min(sizes.get(id) ?? 0, CONVERSATION_SIZE)

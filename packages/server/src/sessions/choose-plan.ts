@@ -3,6 +3,7 @@ import type { CompiledSession, Input, Routes } from '@countersign/protocol'
 import { ApiError } from '../base/api-error.js'
 import type { Context } from '../context/context.js'
 import { prepareSentPlan } from '../context/prepare-sent-plan.js'
+import { inFind, inStatement } from '../context/work.js'
 import { writeJson } from '../context/write-json.js'
 import { claimPlan, findApprovedHash, findPlan } from '../store/governance/plans.js'
 
@@ -22,15 +23,16 @@ export async function choosePlan(ctx: Context, body: Body): Promise<ChosenPlan> 
   const { agent, environment } = body
   const scope =
     agent === undefined || environment === undefined ? null : { tenantId: ctx.tenant.tenantId, agent, environment }
-  const approved = scope === null ? null : await findApprovedHash(ctx.app.database.sql, scope)
+  const approved = scope === null ? null : await inFind(ctx, (sql) => findApprovedHash(sql, scope))
   return approved === null ? clientPlan(ctx, body) : approvedPlan(ctx, body, approved)
 }
 
 async function approvedPlan(ctx: Context, body: Body, compiledHash: string): Promise<ChosenPlan> {
-  const plan = await ctx.app.plans.ofSession(ctx.app.database.sql, { tenantId: ctx.tenant.tenantId, compiledHash })
+  const { tenantId } = ctx.tenant
+  const plan = await ctx.app.plans.ofSession((fn) => inFind(ctx, fn), { tenantId, compiledHash })
   const sent = body.compiled_session === undefined ? body.compiled_hash : (await uploaded(ctx, body)).hash
   if (sent !== undefined && sent !== compiledHash) throw new ApiError('PLAN_PINNED', { compiled_hash: compiledHash })
-  const unsent = sent === undefined ? await findPlan(ctx.app.database.sql, ctx.tenant.tenantId, compiledHash) : null
+  const unsent = sent === undefined ? await inFind(ctx, (sql) => findPlan(sql, tenantId, compiledHash)) : null
   return { plan, source: 'approved', unsent, upload: null }
 }
 
@@ -46,9 +48,10 @@ async function clientPlan(ctx: Context, body: Body): Promise<ChosenPlan> {
     })
   }
   // That another tenant has it, or that it is cached, does not count: each tenant uploads its own.
-  const stored = await claimPlan(ctx.app.database.sql, tenantId, body.compiled_hash)
+  const { compiled_hash: compiledHash } = body
+  const stored = await inStatement(ctx, (sql) => claimPlan(sql, tenantId, compiledHash))
   if (stored === null) throw new ApiError('PLAN_UNKNOWN')
-  const plan = await ctx.app.plans.ofSession(ctx.app.database.sql, { tenantId, compiledHash: body.compiled_hash })
+  const plan = await ctx.app.plans.ofSession((fn) => inFind(ctx, fn), { tenantId, compiledHash })
   return { plan, source: 'client', unsent: null, upload: null }
 }
 

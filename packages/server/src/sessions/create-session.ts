@@ -8,7 +8,7 @@ import { sessionView } from '../change/session-view.js'
 import { stickyOwnerText } from '../change/shared-limits.js'
 import type { Context } from '../context/context.js'
 import { hashSentPlan } from '../context/prepare-sent-plan.js'
-import { inStatement } from '../context/work.js'
+import { inFind, inStatement } from '../context/work.js'
 import { readClock } from '../store/clock.js'
 import { findPlan } from '../store/governance/plans.js'
 import type { SessionChange } from '../store/sessions/session-change.js'
@@ -70,15 +70,14 @@ async function create(ctx: Context, body: Body, chosen: ChosenPlan): Promise<Ses
 
 /** The time, and what earlier sessions of the principal left. Most plans ask for the time alone. */
 async function beginning(
-  { app, tenant }: Context,
+  ctx: Context,
   { principal }: Body,
   plan: Plan,
 ): Promise<Omit<TenantBeginning, 'limitSalt'> & { readonly limitSalt: string | null }> {
-  const { sql } = app.database
   const owner = plan.usesLabels ? stickyOwnerText(principal) : null
   const counts = plan.shared !== null || plan.hasStickyLabels
-  if (owner === null && !counts) return { now: await readClock(sql), stickyLabels: [], limitSalt: null }
-  const found = await loadBeginning(sql, tenant.tenantId, owner)
+  if (owner === null && !counts) return { now: await inFind(ctx, readClock), stickyLabels: [], limitSalt: null }
+  const found = await inFind(ctx, (sql) => loadBeginning(sql, ctx.tenant.tenantId, owner))
   return { ...found, limitSalt: counts ? found.limitSalt : null }
 }
 
@@ -156,11 +155,9 @@ async function repeated(ctx: Context, session: SessionRow, body: Body): Promise<
   if (hashOfBody(body, sentHash ?? session.fixed.compiledHash, session.fixed.hashSalt) !== session.fixed.bodyHash) {
     throw new ApiError('SESSION_EXISTS')
   }
-  const plan = await ctx.app.plans.ofSession(ctx.app.database.sql, session.fixed)
-  const unsent =
-    sentHash === undefined
-      ? await findPlan(ctx.app.database.sql, ctx.tenant.tenantId, session.fixed.compiledHash)
-      : null
+  const { tenantId, compiledHash } = session.fixed
+  const plan = await ctx.app.plans.ofSession((fn) => inFind(ctx, fn), session.fixed)
+  const unsent = sentHash === undefined ? await inFind(ctx, (sql) => findPlan(sql, tenantId, compiledHash)) : null
   return reply(session, plan, unsent)
 }
 

@@ -2,20 +2,20 @@ import type { Input, Reply, Routes } from '@countersign/protocol'
 import { loadForDecision } from '../change/change-session.js'
 import { sessionView } from '../change/session-view.js'
 import type { Context } from '../context/context.js'
-import { inOwedTurns } from '../context/work.js'
+import { inFind, inOwedTurns } from '../context/work.js'
 import { withArgumentsInDoubt } from '../ledgers/calls-in-doubt.js'
 import { findSessionByIds } from '../store/sessions/findable-ids.js'
 
 /** Loads the runtime view of a session and, when asked, its pending work. */
 export async function loadSession(
   ctx: Context,
-  { params, query }: Input<Routes['loadSession']>,
+  { params, query: { include } }: Input<Routes['loadSession']>,
 ): Promise<Reply<Routes['loadSession']>> {
-  const { session, plan, sql } = await loadForDecision(ctx, params.session_id)
+  const { session, plan, query } = await loadForDecision(ctx, params.session_id)
   return {
     session: sessionView(session, plan),
-    ...(query.include === 'pending'
-      ? { pending: await withArgumentsInDoubt(sql, session, (steps) => inOwedTurns(ctx.tenant.tenantId, steps)) }
+    ...(include === 'pending'
+      ? { pending: await withArgumentsInDoubt(query, session, (steps) => inOwedTurns(ctx.tenant.tenantId, steps)) }
       : {}),
     ledger: session.head.ledger,
   }
@@ -23,8 +23,9 @@ export async function loadSession(
 
 /** Finds the session that a conversation belongs to. Another tenant's, agent's or environment's is not found. */
 export async function findSession(
-  { app, tenant: { tenantId } }: Context,
+  ctx: Context,
   { body: { agent, environment, ids } }: Input<Routes['findSession']>,
 ): Promise<Reply<Routes['findSession']>> {
-  return { session_id: await findSessionByIds(app.database.sql, { tenantId, agent, environment }, ids) }
+  const scope = { tenantId: ctx.tenant.tenantId, agent, environment }
+  return { session_id: await inFind(ctx, (sql) => findSessionByIds(sql, scope, ids)) }
 }

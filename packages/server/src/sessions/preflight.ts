@@ -74,10 +74,10 @@ async function blockTurn(
   body: Body,
   blocked: Omit<Extract<PreflightReply, { outcome: 'blocked' }>, 'outcome' | 'status' | 'ledger'>,
 ): Promise<ChangeResult<PreflightReply>> {
-  const { session, plan, sql } = loaded
+  const { session, plan, query } = loaded
   if (session.head.lastEvent === 'turn_blocked') {
     // Asked again because the reply was lost: it is one block.
-    const [last] = await loadEventsAt(sql, session.fixed, [session.head.ledger.seq])
+    const [last] = await query((sql) => loadEventsAt(sql, session.fixed, [session.head.ledger.seq]))
     if (last?.body.prepared_request_id === body.prepared_request_id) {
       const { state, ledger } = session.head
       return { reply: { outcome: 'blocked', ...blocked, status: state.status, ledger } }
@@ -127,9 +127,9 @@ function headWith(request: PreparedRequest, { session: { head, now }, plan }: Lo
 }
 
 /** An earlier request of this id. Without the lock only the newest is known; the write guards against the others. */
-async function earlierRequest({ session, sql, locked }: LoadedSession, id: string): Promise<StoredRequest | null> {
+async function earlierRequest({ session, query, locked }: LoadedSession, id: string): Promise<StoredRequest | null> {
   if (session.head.prepared?.id === id) return { request: session.head.prepared, consumedAt: null }
-  return locked ? findPreparedRequest(sql, session, id) : null
+  return locked ? query((sql) => findPreparedRequest(sql, session, id)) : null
 }
 
 const hashAgain = (ctx: Context, loaded: LoadedSession, body: Body): string | Promise<string> =>

@@ -38,7 +38,7 @@ import { countsOfProposal, loadSharedCounts, stickyLabelsOf } from '../change/sh
 import type { Context } from '../context/context.js'
 import { inOwedTurns, inPieces, isLong } from '../context/work.js'
 import { decisionsFit, decisionsHash } from '../ledgers/content-check.js'
-import type { Queryable } from '../postgres/sql.js'
+import type { Query } from '../postgres/sql.js'
 import { loadEventsAt } from '../store/sessions/ledger.js'
 import { findPreparedRequest, type StoredRequest } from '../store/sessions/prepared-requests.js'
 import { findProposal } from '../store/sessions/proposals.js'
@@ -211,9 +211,9 @@ function* judge(
 const NO_IDS: readonly string[] = []
 
 /** The session's newest request lies in its row; another one is looked up. Null when the session has none by this id. */
-async function preparedRequest({ session, sql }: LoadedSession, id: string): Promise<StoredRequest | null> {
+async function preparedRequest({ session, query }: LoadedSession, id: string): Promise<StoredRequest | null> {
   if (session.head.prepared?.id === id) return { request: session.head.prepared, consumedAt: null }
-  return findPreparedRequest(sql, session, id)
+  return query((sql) => findPreparedRequest(sql, session, id))
 }
 
 /**
@@ -226,12 +226,12 @@ async function alreadyProposed(
   body: Body,
   hashOfSent: (loaded: LoadedSession) => Promise<string>,
 ): Promise<typeof NEEDS_LOCK> {
-  const { session, sql, locked } = loaded
+  const { session, query, locked } = loaded
   // Whoever has lost the session hears that first: another preflight would not help.
   if (body.fence !== session.head.state.fence) throw new ApiError('FENCE_STALE', sessionProblem(session))
   const refusal = (extras: Record<string, JsonValue> = {}) =>
     new ApiError('PREPARED_REQUEST_CONSUMED', { ...sessionProblem(session), ...extras })
-  const accepted = await findProposal(sql, session, body.prepared_request_id)
+  const accepted = await query((sql) => findProposal(sql, session, body.prepared_request_id))
   if (accepted === null || accepted.bodyHash !== (await hashOfSent(loaded))) throw refusal()
   // A kill may have come since the row was read.
   if (!locked) return NEEDS_LOCK
@@ -240,7 +240,7 @@ async function alreadyProposed(
   const isOpen = state.open?.proposalId === accepted.proposalId && pendingCalls(session).length > 0
   const isLast = session.head.ledger.seq === accepted.seq
   if (!isHolder || !(isOpen || isLast)) throw refusal()
-  const decisions = await decisionsOf(sql, session, accepted.seq)
+  const decisions = await decisionsOf(query, session, accepted.seq)
   if (decisions === null) throw refusal()
   throw refusal({
     proposal: {
@@ -258,9 +258,9 @@ async function alreadyProposed(
 }
 
 /** The decisions of a proposal as they were given. Null when what is stored does not fit the ledger: it was changed. */
-async function decisionsOf(sql: Queryable, { fixed }: SessionRow, seq: number): Promise<Decision[] | null> {
-  const [event] = await loadEventsAt(sql, fixed, [seq])
-  const stored = await loadDecisions(sql, fixed, seq)
+async function decisionsOf(query: Query, { fixed }: SessionRow, seq: number): Promise<Decision[] | null> {
+  const [event] = await query((sql) => loadEventsAt(sql, fixed, [seq]))
+  const stored = await query((sql) => loadDecisions(sql, fixed, seq))
   if (event === undefined || stored === null) return null
   const fit = await inPieces(decisionsFit(fixed.hashSalt, event.body as unknown as LedgerBody<'proposal'>, stored))
   return fit ? (stored.fullDecisions ?? stored.decisions) : null

@@ -13,7 +13,7 @@ export async function recoverSession(
   { params, body }: Input<Routes['recoverSession']>,
 ): Promise<Reply<Routes['recoverSession']>> {
   return changeSession(ctx, params.session_id, async (loaded) => {
-    const { session, plan, sql } = loaded
+    const { session, plan, query } = loaded
     const { status, fence, holderId } = session.head.state
     if (status === 'KILLED' || status === 'COMPROMISED') throw new ApiError('NOT_RECOVERABLE', sessionProblem(session))
     // The reply was lost: nothing has happened since this holder got the session.
@@ -39,7 +39,7 @@ export async function recoverSession(
     })
     return {
       change: { session, head, events, superseded },
-      reply: await recovered({ session: { fixed: session.fixed, head, now: session.now }, plan, sql }),
+      reply: await recovered({ session: { fixed: session.fixed, head, now: session.now }, plan, query }),
     }
   })
 }
@@ -47,14 +47,14 @@ export async function recoverSession(
 async function recovered({
   session,
   plan,
-  sql,
-}: Pick<LoadedSession, 'session' | 'plan' | 'sql'>): Promise<Reply<Routes['recoverSession']>> {
+  query,
+}: Pick<LoadedSession, 'session' | 'plan' | 'query'>): Promise<Reply<Routes['recoverSession']>> {
   return {
     session: sessionView(session, plan),
     fence: session.head.state.fence,
     lease_until: session.head.leaseUntil.toISOString(),
     hash_salt: session.fixed.hashSalt,
-    in_doubt: await withArgumentsInDoubt(sql, session, inPieces),
+    in_doubt: await withArgumentsInDoubt(query, session, inPieces),
     ledger: session.head.ledger,
   }
 }

@@ -33,14 +33,14 @@ export async function submitReceipts(
   { params, body }: Input<Routes['submitReceipts']>,
 ): Promise<ReceiptsReply> {
   return changeSession(ctx, params.session_id, async (loaded) => {
-    const { session, sql, locked } = loaded
+    const { session, query, locked } = loaded
     if (body.fence > session.head.state.fence) throw new ApiError('FENCE_STALE', sessionProblem(session))
     const awaited = awaitedCalls(session)
     const ids = body.receipts.map((receipt) => receipt.pending_call_id)
     // The usual case needs no more than the session's row: every call waits for its first receipt.
     const isPlain = body.fence === session.head.state.fence && ids.every((id) => awaited.has(id))
     if (!isPlain && !locked) return NEEDS_LOCK
-    const calls = isPlain ? [] : await findCalls(sql, session, ids)
+    const calls = isPlain ? [] : await query((sql) => findCalls(sql, session, ids))
     return judgeInTurn(ctx, loaded, judge(loaded, body, calls))
   })
 }

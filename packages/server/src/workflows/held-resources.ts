@@ -28,10 +28,10 @@ export function claimsResources(session: SessionRow, plan: Plan, response: ReadR
 
 /** Who else holds a resource in a way that excludes this use of it. 409 where they hold too many to compare with. */
 export async function heldByOthers(
-  { sql, session }: LoadedSession,
+  { query, session }: LoadedSession,
   workflow: WorkflowRow,
 ): Promise<(key: string, mode: ResourceMode) => string | null> {
-  const holds = await listHoldsOfOthers(sql, workflow, session.fixed.sessionId)
+  const holds = await query((sql) => listHoldsOfOthers(sql, workflow, session.fixed.sessionId))
   if (holds.length > LIMITS.heldResourcesPerWorkflow) throw new ApiError('WORKFLOW_LIMIT')
   const byKey = groupBy(holds, ({ keyHash }) => keyHash)
   return (key, mode) => {
