@@ -123,9 +123,9 @@ describe('a job with more to do than one piece', () => {
     expect((await setTimes('endless')).length).toBeGreaterThan(first)
   })
 
-  proves('limit.jobs.pieces', 'removes records that may be large 200 at once', async () => {
+  proves('limit.jobs.pieces', 'removes records that may be large 50 at once', async () => {
     const limits: number[] = []
-    let left = 450
+    let left = 110
     const job = retentionJob({
       name: 'large',
       large: true,
@@ -137,7 +137,7 @@ describe('a job with more to do than one piece', () => {
       },
     })
     expect(await database.transaction('jobs', (tx) => job.run(tx, parts))).toBe(false)
-    expect(limits).toEqual([200, 200, 200])
+    expect(limits).toEqual([50, 50, 50])
   })
 })
 

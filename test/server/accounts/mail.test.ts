@@ -4,7 +4,11 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { SMTPServer, type SMTPServerSession } from 'smtp-server'
 import { afterEach, describe, expect, test } from 'vitest'
-import { sendDueMail } from '../../../packages/server/src/process/mail/mail-worker.js'
+import {
+  type MailWorkerParts,
+  sendDueMail,
+  startMailWorker,
+} from '../../../packages/server/src/process/mail/mail-worker.js'
 import { createOutboxMailer, createSmtpMailer, type Mailer } from '../../../packages/server/src/process/mail/mailer.js'
 import { writeMessage } from '../../../packages/server/src/process/mail/messages.js'
 import { passTime } from '../../support/postgres/pass-time.js'
@@ -161,6 +165,23 @@ test('a crash between making the token and sending the mail costs nothing: the r
   expect(await sendDueMail({ ...parts, mailer })).toBe(false)
   expect(sent).toHaveLength(1)
   expect((await ada.call('verifyEmail', { body: { token: tokenIn(sent[0] ?? '') } })).status).toBe(200)
+})
+
+proves('limit.fair.mail-queue', async () => {
+  let looks = 0
+  const transaction = async () => {
+    looks += 1
+    await new Promise((done) => setTimeout(done, 5))
+  }
+  const { parts } = (await setUp(1)).instances[0]
+  const mailer = { close: () => {} } as Mailer
+  const worker = startMailWorker({ ...parts, mailer, database: { transaction } as never } satisfies MailWorkerParts)
+  for (let times = 0; times < 1_000; times++) worker.wake()
+  await new Promise((done) => setTimeout(done, 1))
+  for (let times = 0; times < 1_000; times++) worker.wake()
+  await worker.idle()
+  expect(looks).toBe(2)
+  await worker.close()
 })
 
 test('the page says what becomes of a mail: it is sent, or lies in the outbox, or stands in the terminal', async () => {

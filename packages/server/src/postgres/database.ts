@@ -26,12 +26,12 @@ export interface WorkOptions {
 }
 
 export interface Database {
-  /**
-   * For short statements that everybody's requests need, such as authentication. Never waits behind a row lock of
-   * `transaction`, nor behind what a tenant reads.
-   */
+  /** For short statements of the process itself. No request uses it: what a tenant or a stranger asks has a share. */
   readonly sql: Sql
-  /** For the statement that lets a request in. Whoever sends many at once, a tenant or an address, has half of `sql`. */
+  /**
+   * For statements that let a request in, on the connections of `sql`: they wait neither for a row lock of `transaction` nor
+   * for what a tenant reads. Whoever sends many at once, a tenant or a network, has half of them.
+   */
   enter<T>(sender: string, fn: (sql: Sql) => Promise<T>): Promise<T>
   /** For what is read of a tenant, which may be long: lists and pages. A tenant reads on half of the connections. */
   read<T>(tenantId: string, fn: (sql: Sql) => Promise<T>): Promise<T>
@@ -39,7 +39,7 @@ export interface Database {
   transaction<T>(tenantId: string, fn: (tx: Tx) => Promise<T>, options?: WorkOptions): Promise<T>
   /** For a write that is one statement: the tenant's share of connections without BEGIN and COMMIT. */
   single<T>(tenantId: string, fn: (sql: Sql) => Promise<T>): Promise<T>
-  /** For reading one session by its key: among the writes, so that a kill does not wait for lists of the tenant. */
+  /** For what a request needs of its tenant by key: among the writes, so that a kill does not wait for lists of the tenant. */
   find<T>(tenantId: string, fn: (sql: Sql) => Promise<T>): Promise<T>
   /** What `/metrics` shows of the pool. */
   readonly load: () => { active: number; waiting: number; size: number }

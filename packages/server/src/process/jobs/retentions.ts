@@ -121,7 +121,7 @@ export const RETENTIONS: readonly Retention[] = [
 ]
 
 /** Rows of one statement, which must end in its time however large they are. */
-const BATCH = { small: 5_000, large: 200 }
+const BATCH = { small: 5_000, large: 50 }
 /** How long statements follow each other in one transaction. */
 const PIECE_MS = 300
 

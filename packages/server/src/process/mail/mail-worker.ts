@@ -89,8 +89,15 @@ export function startMailWorker(parts: MailWorkerParts, everyMs = 15_000): MailW
       trouble.failed('mail queue', error)
     }
   }
+  // However often it is woken while it works, it looks once more: strangers may ask for mails by the thousand.
+  let isWoken = false
   const wake = () => {
-    running = running.then(drain)
+    if (isWoken) return
+    isWoken = true
+    running = running.then(() => {
+      isWoken = false
+      return drain()
+    })
   }
   const timer = setInterval(wake, everyMs)
   timer.unref()
