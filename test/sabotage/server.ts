@@ -31,6 +31,36 @@ export const serverSabotages: Bugs = {
       to: 'if (ofPlan.size > 0) return',
     },
   ],
+  'packages/server/src/process/jobs/job.ts': [
+    { breaks: 'limit.jobs.pieces', from: 'if (isMore) await leaveJobDue(tx, job)\n', to: '\n' },
+    { breaks: 'limit.jobs.pieces', from: 'more && performance.now() < endMs', to: 'more && !ran' },
+  ],
+  'packages/server/src/process/jobs/retentions.ts': [
+    { breaks: 'limit.jobs.pieces', from: 'retention.large ? BATCH.large : BATCH.small', to: 'BATCH.small' },
+  ],
+  'packages/server/src/process/jobs/sign-heads.ts': [
+    { breaks: 'limit.jobs.pieces', from: 'const EVENTS_BATCH = 5_000', to: 'const EVENTS_BATCH = 500_000' },
+    { breaks: 'limit.jobs.pieces', from: 'return !isAll || until !== null', to: 'return !isAll' },
+  ],
+  'packages/server/src/store/dashboard/decision-counts.ts': [
+    { breaks: 'limit.jobs.pieces', from: 'const PIECE_EVENTS = 5_000', to: 'const PIECE_EVENTS = 500_000' },
+    { breaks: 'limit.jobs.pieces', from: 'or bytes > ${PIECE_BYTES}', to: '' },
+    {
+      breaks: 'limit.jobs.pieces',
+      from: "greatest(date_trunc('milliseconds', at), ${since}::timestamptz + interval '1 millisecond') as at\n    from (\n      select at, row_number()",
+      to: "date_trunc('milliseconds', at) as at\n    from (\n      select at, row_number()",
+    },
+  ],
+  'packages/server/src/store/workflows/handoffs.ts': [
+    {
+      breaks: 'limit.jobs.pieces',
+      from: 'order by row_number() over (partition by tenant_id order by expires_at), expires_at',
+      to: 'order by expires_at',
+    },
+  ],
+  'packages/server/src/process/mail/mail-worker.ts': [
+    { breaks: 'limit.fair.mail-queue', from: 'if (isWoken) return\n', to: '\n' },
+  ],
   'packages/server/src/http/http-server.ts': [
     {
       breaks: 'limit.connections.header-lines',

@@ -25,6 +25,7 @@ async function piecesOf(run: Piece): Promise<number[]> {
     const work = async (tx: Parameters<Piece>[0]) => {
       more = await run(tx)
     }
+    if (read.length > 100) throw new Error('there is no end to the pieces')
     read.push(await database.transaction('jobs', (tx) => rowsRead(tx, 'session_events', () => work(tx))))
   }
   return read
@@ -40,6 +41,13 @@ async function proposeOften(sessionId: string, { times, apartUs }: { times: numb
       request_id || n, proposal_id || n, outcome, record
     from session_events, generate_series(1, ${times}::int) n
     where session_id = ${sessionId} and request_id is not null`
+}
+
+/** As if nothing had been counted yet, and a session had not been. */
+async function forgetAll(sessionId: string): Promise<void> {
+  await runtime.sql`update decision_counts_until set until = '2000-01-01'`
+  await runtime.sql`delete from decision_counts`
+  await runtime.sql`delete from session_events where session_id = ${sessionId}`
 }
 
 const counted = async (agent: string) => {
@@ -58,14 +66,19 @@ describe('decisions of a long time are counted', () => {
     expect(await piecesOf(countDecisions)).toHaveLength(1)
   })
 
+  proves('limit.jobs.pieces', 'also where more than a piece holds came in one moment', async () => {
+    await forgetAll('often')
+    await proposeOften('moment', { times: 6_000, apartUs: 0 })
+    expect((await piecesOf(countDecisions)).length).toBeLessThan(9)
+    expect(await counted('moment')).toEqual([6_001, 6_001])
+  })
+
   proves('limit.jobs.pieces', 'some megabytes at once', async () => {
+    await forgetAll('moment')
     await proposeOften('large', { times: 6, apartUs: 50_000 })
     await runtime.sql`
       update session_events set record = '{"pad":"' || repeat('x', 9000000) || '",' || substr(record, 2)
       where session_id = 'large' and request_id is not null`
-    await runtime.sql`update decision_counts_until set until = '2000-01-01'`
-    await runtime.sql`delete from decision_counts`
-    await runtime.sql`delete from session_events where session_id = 'often'`
     // Two of nine megabytes are more than sixteen.
     expect((await piecesOf(countDecisions)).length).toBeGreaterThanOrEqual(7)
     expect(await counted('large')).toEqual([7, 7])

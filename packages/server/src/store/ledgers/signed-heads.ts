@@ -48,8 +48,12 @@ export async function listMovedLedgers(
   const rows = await sql<{ tenantId: string; sessionId: string; workflowId: string | null }[]>`
     select e.tenant_id, e.session_id, s.workflow_id
     from (
-      select tenant_id, session_id, max(seq) as seq from session_events
-      where at > ${since} ${until === null ? sql`` : sql`and at <= ${until}`} group by tenant_id, session_id
+      -- offset 0, because PostgreSQL might otherwise go through all events in the order of their sessions, to group them.
+      select tenant_id, session_id, max(seq) as seq from (
+        select tenant_id, session_id, seq from session_events
+        where at > ${since} ${until === null ? sql`` : sql`and at <= ${until}`} offset 0
+      ) as moved
+      group by tenant_id, session_id
     ) e
     join sessions s on s.tenant_id = e.tenant_id and s.session_id = e.session_id
     left join signed_heads h on h.ledger = 'session' and h.tenant_id = e.tenant_id and h.id = e.session_id
