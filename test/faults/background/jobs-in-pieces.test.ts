@@ -91,7 +91,7 @@ proves('limit.jobs.pieces', 'ledgers of a long time are signed some thousand eve
   const signer = parts.ledgerSigner
   if (signer === null) throw new Error('the service has no key to sign with')
   const pieces = await piecesOf((tx) => signHeads(tx, parts, signer))
-  expect(Math.max(...pieces)).toBeLessThan(30_000)
+  expect(Math.max(...pieces)).toBeLessThan(20_000)
   expect(pieces.length).toBeGreaterThan(5)
   const [last] = await runtime.sql`select max(seq) as seq from session_events where session_id = 'moved'`
   const [head] = await runtime.sql`select seq from signed_heads where id = 'moved'`

@@ -32,7 +32,7 @@ export async function saveSigning(tx: Tx, { until, lastTenant, lastId }: Omit<Si
 export async function findLaterEvent(sql: Queryable, after: Date, events: number): Promise<Date | null> {
   const [row] = await sql<{ at: Date }[]>`
     select greatest(date_trunc('milliseconds', at), ${after}::timestamptz + interval '1 millisecond') as at
-    from session_events where at > ${after} order by at offset ${events} limit 1`
+    from (select at from session_events where at > ${after} order by at offset ${events} limit 1) as later`
   return row?.at ?? null
 }
 
