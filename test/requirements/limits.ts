@@ -29,6 +29,8 @@ export const limits = {
   'limit.refresh-retention': 'Dead refresh tokens are kept for 30 days',
   'limit.confidence': 'Confidence turns medium at 5 samples and high at 10',
   'limit.fair.begin': 'Requests begin in turn between those who send them, and so do the statements that let them in',
+  'limit.fair.large-replies':
+    'Replies of megabytes are read and written two at a time for a tenant, and six in all; sessions with states of megabytes one at a time for a tenant',
   'limit.fair.reads':
     'A tenant reads on half of the connections that are kept for reading, and what others do waits for none of it; a session is read once the body of its request has come',
   'limit.fair.plans': 'Expensive work of one tenant leaves the turns and plans of another tenant alone',
@@ -89,6 +91,7 @@ export const limits = {
   'limit.connections.pieces':
     'A body comes in at most 1,024 pieces and one more for every 64 bytes; what follows is skipped, and other requests are read whole',
   'limit.connections.pipelined': 'A connection has one request under way and eight that wait; one more ends it, and what follows in the same piece is not read',
+  'limit.connections.trailers': 'A chunked body is followed by at most 256 lines, and the connection ends with more',
   'limit.connections.header-lines': 'A request of more than 100 header lines is refused before anything is done for it, and its connection ends',
   'limit.path.names': 'The names in a path are compared as they were sent: only parameters are decoded',
   'environment.disable': 'COUNTERSIGN_DISABLE set to true, 1, yes or on turns capture off',

@@ -232,6 +232,25 @@ test('a request waits until the reply before it was sent, and is not begun for a
   expect(await asks()).toBe(3)
 })
 
+proves('limit.connections.trailers', async () => {
+  const server = await serve({})
+  const ask = (lines: number) =>
+    `POST /api/auth/logout HTTP/1.1\r\nhost: x\r\norigin: http://x\r\ncontent-type: application/json\r\ntransfer-encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\n${'a: b\r\n'.repeat(lines)}\r\n`
+  for (let round = 0; round < 3; round++) {
+    const many = open(server)
+    many.socket.write(ask(1_500).repeat(2))
+    await many.ended
+    expect(many.text().match(/HTTP\/1\.1/g)?.length ?? 0).toBeLessThan(2)
+    // The parser of the last connection is used again, for requests of many lines as well.
+    const few = open(server)
+    few.socket.write(ask(100))
+    await expect.poll(() => few.text().match(/HTTP\/1\.1 \d/g)?.length).toBe(1)
+    few.socket.write(HEALTH.replace('\r\n\r\n', `\r\n${'a: b\r\n'.repeat(99)}\r\n`))
+    await expect.poll(() => few.text()).toContain('"alive"')
+    few.socket.destroy()
+  }
+})
+
 proves('limit.connections.pieces', async () => {
   const server = await serve({})
   const LOGIN = 'POST /api/auth/login HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\n'

@@ -1,21 +1,24 @@
 import { runToEnd } from '@countersign/engine'
 import type { Context } from '../context/context.js'
-import { inOwedTurns } from '../context/work.js'
+import { largeStates } from '../context/places.js'
+import { inFind, inOwedTurns } from '../context/work.js'
 import type { SessionRow } from '../store/sessions/session-row.js'
-import { findSession, readSession } from '../store/sessions/sessions.js'
+import { findSession, IS_LONG, readSession } from '../store/sessions/sessions.js'
 
 /** About half a millisecond. */
 const SHORT_STATE = 65_536
 
 /**
- * The session as it is stored; null when the tenant has none by this id. A long state is parsed in turns with the work of
- * other tenants, and the tenant's share of connections bounds how many of them are in memory meanwhile.
+ * The session as it is stored; null when the tenant has none by this id. A long state takes a place, and is
+ * parsed in turns with the work of other tenants.
  */
-export function loadInTurn(ctx: Context, sessionId: string): Promise<SessionRow | null> {
+export async function loadInTurn(ctx: Context, sessionId: string): Promise<SessionRow | null> {
   const { tenantId } = ctx.tenant
-  return ctx.app.database.find(tenantId, async (sql) => {
-    const row = await findSession(sql, tenantId, sessionId)
-    if (row === null) return null
-    return row.state.length <= SHORT_STATE ? runToEnd(readSession(row)) : inOwedTurns(tenantId, readSession(row))
-  })
+  const read = (mostBytes?: number) => inFind(ctx, (sql) => findSession(sql, { tenantId, sessionId }, mostBytes))
+  const short = await read(SHORT_STATE)
+  if (short === null) return null
+  if (short !== IS_LONG) return runToEnd(readSession(short))
+  await largeStates.take(ctx)
+  const long = await read()
+  return long === null || long === IS_LONG ? null : inOwedTurns(tenantId, readSession(long))
 }

@@ -5,6 +5,7 @@ import { addressKey } from '../base/address-key.js'
 import { ApiError } from '../base/api-error.js'
 import type { Context } from '../context/context.js'
 import { readRequest } from '../context/http-request.js'
+import { largeReplies, leavePlaces } from '../context/places.js'
 import { writeJson } from '../context/write-json.js'
 import { type AuthorizationParts, createAuthorization, type Entered } from '../entry/authorize.js'
 import { checkKeyBeforeRefusal, requireCheckedKey } from '../entry/recent-key.js'
@@ -12,7 +13,7 @@ import { senderAt } from '../entry/senders.js'
 import { beginInTurn } from './begin-in-turn.js'
 import { clientAddressBehind } from './client-address.js'
 import { createFrame, type Serve } from './frame.js'
-import { bodyReaders, handlers as builtHandlers, readsSession, rechecksKey } from './handlers.js'
+import { bodyReaders, handlers as builtHandlers, hasLongReply, readsSession, rechecksKey } from './handlers.js'
 import { createHeldBodies } from './held-bodies.js'
 import { registerPages } from './pages.js'
 import { maxBodyBytes, parseInput } from './parse-input.js'
@@ -76,15 +77,23 @@ export function createApp(parts: AppParts): RequestListener {
         const recounted = recountBody(ctx, route)
         if (recounted !== null) await recounted
         if (route.workflows && !parts.config.workflows) throw new ApiError('WORKFLOWS_DISABLED')
+        if (hasLongReply.has(name)) await largeReplies.take(ctx as Context)
+        if (route.method === 'GET' && open.request.http.incoming.socket?.destroyed) throw new ApiError('BUSY')
         reply = await handler(ctx as never, input as never)
       } catch (error) {
+        leavePlaces(open.request)
         await checkKeyBeforeRefusal(ctx.recentKey)
         throw ctx.tenant === undefined ? error : await explainArchived(error, ctx as Context, askedFor(params, input))
       } finally {
         bodies.release(open.request.http.incoming)
       }
-      requireCheckedKey(ctx.recentKey, name)
-      const body = await writeJson(owner, reply)
+      let body: string
+      try {
+        requireCheckedKey(ctx.recentKey, name)
+        body = await writeJson(owner, reply)
+      } finally {
+        leavePlaces(open.request)
+      }
       // As it goes over the wire: a member that is undefined is not written.
       if (parts.checkReplies) route.reply.parse(JSON.parse(body))
       return { status: route.status ?? 200, body, headers: JSON_HEADERS, owner }

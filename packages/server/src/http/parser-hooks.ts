@@ -26,46 +26,75 @@ const cut = new WeakSet<IncomingMessage>()
 /** Whether the body came in too many pieces: what followed them was not handed over. */
 export const isCut = (incoming: IncomingMessage): boolean => cut.has(incoming)
 
-type BodyHook = (this: unknown, piece: Buffer) => unknown
-const hooks = new WeakMap<Socket, { readonly place: string; readonly hook: BodyHook }>()
+type Hook = (this: unknown, ...given: never[]) => unknown
+interface Placed {
+  readonly place: string
+  readonly hook: Hook
+}
+const hooks = new WeakMap<Socket, { readonly body: Placed; readonly lines: Placed | null }>()
 
-/** Counts the pieces of a body whose length is not announced. For each request of a connection, before its body comes. */
+/**
+ * Counts the pieces of a body whose length is not announced, and the lines that may follow it. For each request of a
+ * connection, before its body comes.
+ */
 export function countPieces(incoming: IncomingMessage): void {
   const { socket } = incoming
   const isChunked = incoming.headers['transfer-encoding'] !== undefined
+  const parser = parserOf(socket)
+  if (parser === null) return
   const known = hooks.get(socket)
   if (known === undefined && !isChunked) return
-  const parser = parserOf(socket)
-  const found = known ?? (parser === null ? null : bodyHook(parser))
-  if (parser === null || found === null) return
-  const { place, hook } = found
+  const found = known ?? hooksOf(parser)
+  if (found === null) return
+  const { body, lines } = found
   if (known === undefined) {
     hooks.set(socket, found)
     // The parser is used again for another connection.
-    socket.once('close', () => {
-      parser[place] = hook
-    })
+    socket.once('close', () => restore(parser, found))
   }
-  parser[place] = isChunked ? counted(incoming, parser, found) : hook
+  restore(parser, found)
+  if (!isChunked) return
+  parser[body.place] = counted(incoming, parser, body)
+  if (lines !== null) parser[lines.place] = fewLines(socket, parser, lines)
 }
 
-function bodyHook(parser: Parser): { place: string; hook: BodyHook } | null {
-  for (const [place, hook] of Object.entries(parser)) {
-    if (typeof hook === 'function' && hook.name === 'parserOnBody') return { place, hook: hook as BodyHook }
-  }
-  return null
+function restore(parser: Parser, { body, lines }: { readonly body: Placed; readonly lines: Placed | null }): void {
+  parser[body.place] = body.hook
+  if (lines !== null) parser[lines.place] = lines.hook
 }
 
-function counted(
-  incoming: IncomingMessage,
-  parser: Parser,
-  { place, hook }: { place: string; hook: BodyHook },
-): BodyHook {
+function hooksOf(parser: Parser): { readonly body: Placed; readonly lines: Placed | null } | null {
+  const named = (name: string): Placed | null => {
+    for (const [place, hook] of Object.entries(parser)) {
+      if (typeof hook === 'function' && hook.name === name) return { place, hook: hook as Hook }
+    }
+    return null
+  }
+  const body = named('parserOnBody')
+  return body === null ? null : { body, lines: named('parserOnHeaders') }
+}
+
+/** The parser hands over header lines by 32, those after a body like those of the next request. */
+const MOST_HANDED_OVER = 8
+
+function fewLines(socket: Socket, parser: Parser, { place, hook }: Placed): Hook {
+  let times = 0
+  return function (...given) {
+    if (++times <= MOST_HANDED_OVER) return hook.apply(this, given)
+    parser[place] = undefined
+    stopParsing(socket)
+    socket.destroy()
+    return undefined
+  }
+}
+
+function counted(incoming: IncomingMessage, parser: Parser, { place, hook }: Placed): Hook {
   let pieces = 0
   let bytes = 0
-  return function (piece) {
+  return function (...given) {
+    const [piece] = given as unknown as [Buffer]
     bytes += piece.length
-    if (++pieces <= MOST_PIECES + bytes / LEAST_PIECE_BYTES) return hook.call(this, piece)
+    if (++pieces <= MOST_PIECES + bytes / LEAST_PIECE_BYTES) return hook.apply(this, given)
     cut.add(incoming)
     parser[place] = undefined
     return undefined

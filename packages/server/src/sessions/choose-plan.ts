@@ -2,6 +2,7 @@ import type { Plan } from '@countersign/engine'
 import type { CompiledSession, Input, Routes } from '@countersign/protocol'
 import { ApiError } from '../base/api-error.js'
 import type { Context } from '../context/context.js'
+import { largeReplies, largeStates } from '../context/places.js'
 import { prepareSentPlan } from '../context/prepare-sent-plan.js'
 import { inFind, inStatement } from '../context/work.js'
 import { writeJson } from '../context/write-json.js'
@@ -32,7 +33,7 @@ async function approvedPlan(ctx: Context, body: Body, compiledHash: string): Pro
   const plan = await ctx.app.plans.ofSession((fn) => inFind(ctx, fn), { tenantId, compiledHash })
   const sent = body.compiled_session === undefined ? body.compiled_hash : (await uploaded(ctx, body)).hash
   if (sent !== undefined && sent !== compiledHash) throw new ApiError('PLAN_PINNED', { compiled_hash: compiledHash })
-  const unsent = sent === undefined ? await inFind(ctx, (sql) => findPlan(sql, tenantId, compiledHash)) : null
+  const unsent = sent === undefined ? await planForClient(ctx, plan) : null
   return { plan, source: 'approved', unsent, upload: null }
 }
 
@@ -53,6 +54,16 @@ async function clientPlan(ctx: Context, body: Body): Promise<ChosenPlan> {
   if (stored === null) throw new ApiError('PLAN_UNKNOWN')
   const plan = await ctx.app.plans.ofSession((fn) => inFind(ctx, fn), { tenantId, compiledHash })
   return { plan, source: 'client', unsent: null, upload: null }
+}
+
+/** From here on a plan takes a place among large replies. */
+const LARGE_PLAN_BYTES = 262_144
+
+/** The plan itself, for a client that does not have it. */
+export async function planForClient(ctx: Context, plan: Plan): Promise<CompiledSession | null> {
+  // Whoever has a place for a state waits for no other: somebody might wait for that one meanwhile.
+  if (plan.weight > LARGE_PLAN_BYTES && !largeStates.isTaken(ctx.request)) await largeReplies.take(ctx)
+  return inFind(ctx, (sql) => findPlan(sql, ctx.tenant.tenantId, plan.hash))
 }
 
 /** Checked and hashed here again, never recompiled. */

@@ -10,13 +10,12 @@ import type { Context } from '../context/context.js'
 import { hashSentPlan } from '../context/prepare-sent-plan.js'
 import { inFind, inStatement } from '../context/work.js'
 import { readClock } from '../store/clock.js'
-import { findPlan } from '../store/governance/plans.js'
 import type { SessionChange } from '../store/sessions/session-change.js'
 import type { FixedSession, SessionHead, SessionRow } from '../store/sessions/session-row.js'
 import { loadBeginning, type Beginning as TenantBeginning } from '../store/sessions/sticky-labels.js'
 import { writeChange } from '../store/sessions/write-change.js'
 import { joinWorkflow, type Membership } from '../workflows/join-workflow.js'
-import { type ChosenPlan, choosePlan } from './choose-plan.js'
+import { type ChosenPlan, choosePlan, planForClient } from './choose-plan.js'
 
 type Body = Input<Routes['createSession']>['body']
 type Created = Reply<Routes['createSession']>
@@ -155,9 +154,8 @@ async function repeated(ctx: Context, session: SessionRow, body: Body): Promise<
   if (hashOfBody(body, sentHash ?? session.fixed.compiledHash, session.fixed.hashSalt) !== session.fixed.bodyHash) {
     throw new ApiError('SESSION_EXISTS')
   }
-  const { tenantId, compiledHash } = session.fixed
   const plan = await ctx.app.plans.ofSession((fn) => inFind(ctx, fn), session.fixed)
-  const unsent = sentHash === undefined ? await inFind(ctx, (sql) => findPlan(sql, tenantId, compiledHash)) : null
+  const unsent = sentHash === undefined ? await planForClient(ctx, plan) : null
   return reply(session, plan, unsent)
 }
 

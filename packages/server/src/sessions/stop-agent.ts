@@ -8,7 +8,7 @@ import { kill } from './kill.js'
 
 /** So many sessions for each request, so many at a time, and none is begun after so long: a kill may wait for a lock. */
 const BATCH = 100
-const AT_A_TIME = 4
+const AT_A_TIME = 2
 const BEGIN_WITHIN_MS = 10_000
 
 /**

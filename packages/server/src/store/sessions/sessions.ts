@@ -70,20 +70,33 @@ export function* readSession(row: StoredSession): Steps<SessionRow> {
   return { fixed: fixedOf(row), head, now: row.now }
 }
 
+/** A state was not read, because it is longer than it may be. */
+export const IS_LONG = Symbol('its state is long')
+
 /** Null when the tenant has no such session. */
-export async function findSession(sql: Queryable, tenantId: string, sessionId: string): Promise<StoredSession | null> {
-  const [row] = await load(sql, { tenant_id: tenantId, session_id: sessionId })
-  return row ?? null
+export async function findSession(
+  sql: Queryable,
+  { tenantId, sessionId }: { readonly tenantId: string; readonly sessionId: string },
+  mostBytes = MOST_BYTES,
+): Promise<StoredSession | typeof IS_LONG | null> {
+  const [row] = await load(sql, { tenant_id: tenantId, session_id: sessionId, most: mostBytes })
+  if (row === undefined) return null
+  const { state } = row
+  return state === null ? IS_LONG : { ...row, state }
 }
+
+/** What PostgreSQL can store in a value. */
+const MOST_BYTES = 1_073_741_824
 
 /** The same, read at once. */
 export async function loadSession(sql: Queryable, tenantId: string, sessionId: string): Promise<SessionRow | null> {
-  const row = await findSession(sql, tenantId, sessionId)
-  return row === null ? null : runToEnd(readSession(row))
+  const row = await findSession(sql, { tenantId, sessionId })
+  return row === null || row === IS_LONG ? null : runToEnd(readSession(row))
 }
 
-const load = fixedStatement<StoredSession>(`
-  select s.*, h.revision, h.lease_until, h.facts, h.prepared, h.state, h.narrowing, h.recent, clock_timestamp() as now
+const load = fixedStatement<Omit<StoredSession, 'state'> & { state: string | null }>(`
+  select s.*, h.revision, h.lease_until, h.facts, h.prepared, h.narrowing, h.recent, clock_timestamp() as now,
+    case when octet_length(h.state) <= :most::int then h.state end as state
   from sessions s join session_heads h using (tenant_id, session_id)
   where s.tenant_id = :tenant_id::text and s.session_id = :session_id::text`)
 

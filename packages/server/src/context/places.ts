@@ -1,0 +1,69 @@
+import { ApiError } from '../base/api-error.js'
+import { createAdmissionLimit } from '../postgres/admission-limit.js'
+import type { Context, RequestScope } from './context.js'
+
+/** Bounds how many requests hold something large in memory, which is counted nowhere else while they work on it. */
+interface Places {
+  /**
+   * Waits for a place, which the request keeps until its reply is written. Whoever waits has read nothing yet, and has no
+   * connection: others would wait for that. Throws 503 after a while.
+   */
+  take(ctx: Context): Promise<void>
+  isTaken(request: RequestScope): boolean
+}
+
+interface Options {
+  readonly slots: number
+  readonly perTenant: number
+  /** Of what too many are under way. */
+  readonly what: string
+}
+
+const WAIT_MS = 10_000
+
+/** By request, what gives its places back. */
+const held = new WeakMap<RequestScope, Promise<() => void>[]>()
+
+function createPlaces({ slots, perTenant, what }: Options): Places {
+  const detail = `too many ${what} of this tenant are under way; ask for fewer at once`
+  const limit = createAdmissionLimit({
+    slots,
+    perTenant,
+    waitMs: WAIT_MS,
+    timedOut: () => new ApiError('BUSY', { detail }),
+  })
+  const waiting = new WeakMap<RequestScope, Promise<() => void>>()
+  const begin = ({ request, tenant }: Context): Promise<() => void> => {
+    const place = new Promise<() => void>((enter, refuse) => {
+      limit.run(tenant.tenantId, () => new Promise<void>((leave) => enter(leave))).catch(refuse)
+    })
+    waiting.set(request, place)
+    held.set(request, [...(held.get(request) ?? []), place])
+    return place
+  }
+  return {
+    take: async (ctx) => {
+      await (waiting.get(ctx.request) ?? begin(ctx))
+    },
+    isTaken: (request) => waiting.has(request),
+  }
+}
+
+/**
+ * A reply of megabytes, while it is read, looked through and written: it may take ten times as much memory as its text. Taken
+ * before a place for a state, by whoever needs both.
+ */
+export const largeReplies = createPlaces({ slots: 6, perTenant: 2, what: 'large replies' })
+
+/** A state of megabytes, which is parsed whole, and written whole when it changes. Apart, so that a kill waits for no list. */
+export const largeStates = createPlaces({ slots: 4, perTenant: 1, what: 'requests about sessions with a large state' })
+
+/** Once the reply is written, or nothing comes of it. */
+export function leavePlaces(request: RequestScope): void {
+  for (const place of held.get(request) ?? []) {
+    place.then(
+      (leave) => leave(),
+      () => {},
+    )
+  }
+}
