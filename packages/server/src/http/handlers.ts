@@ -26,15 +26,18 @@ export const readsSession: ReadonlySet<RouteName> = new Set(sessionRoutes)
 /** Routes that do nothing but change their session, so that the statement that writes can re-check the key. */
 export const rechecksKey: ReadonlySet<RouteName> = new Set(cycleRoutes)
 
-/** Routes whose reply may have megabytes, whatever is asked. Others say so themselves, where it depends. */
+/**
+ * Routes whose reply may have megabytes, whatever is asked. Others say so themselves, where it depends. Those that wait in a
+ * line of their own, for drafts or for the thread that reads plans, take no place: they would keep it meanwhile.
+ */
 export const hasLongReply: ReadonlySet<RouteName> = new Set([
   'exportEvents',
   'exportEventsByPerson',
   'listCaptures',
-  'listContracts',
   'listRuns',
   'listToolPins',
   'loadProof',
+  'loadRun',
   'loadSessionDetail',
   'loadTimeline',
   'loadWorkflow',
