@@ -3,6 +3,7 @@ import { type Job, runJob } from '../../../packages/server/src/process/jobs/job.
 import { retentionJob } from '../../../packages/server/src/process/jobs/retentions.js'
 import { signHeads } from '../../../packages/server/src/process/jobs/sign-heads.js'
 import { countDecisions } from '../../../packages/server/src/store/dashboard/decision-counts.js'
+import { deleteUnusedPlans } from '../../../packages/server/src/store/governance/plans.js'
 import { listLapsedOffers } from '../../../packages/server/src/store/workflows/handoffs.js'
 import { rowsRead } from '../../support/postgres/rows-read.js'
 import { proves } from '../../support/proves.js'
@@ -162,4 +163,54 @@ proves('limit.jobs.pieces', 'offers that nobody took expire in turn between tena
   await runtime.sql`update handoffs set expires_at = now() - interval '1 minute' where handoff_id = ${handoff_id}`
   const offers = await listLapsedOffers(runtime.sql, 2)
   expect(offers.map(({ handoffId }) => handoffId)).toContain(handoff_id)
+})
+
+describe('plans that nothing refers to are removed', () => {
+  const APPROVALS = 20_000
+  /** Plans that were not used for so long, 60 of them, and approvals and drafts of one that stays. */
+  const leavePlans = async () => {
+    await runtime.sql`
+      insert into plans (tenant_id, compiled_hash, compiled_session, permanent, used_at)
+      select ${runtime.tenantId}, 'left-' || n, '{}', n = 0, now() - interval '91 days' from generate_series(0, 60) n`
+    await runtime.sql`
+      insert into approved_plans (tenant_id, agent, environment, compiled_hash)
+      select ${runtime.tenantId}, 'in-force-' || n, 'staging', 'left-0' from generate_series(1, ${APPROVALS}::int) n`
+    await runtime.sql`
+      insert into governance_plans (tenant_id, plan_id, agent, environment, state, compiled_hash, origin, files, contracts,
+        created_at)
+      select ${runtime.tenantId}, 'in-force-' || n, 'in-force-' || n, 'staging', 'approved', 'left-0', 'submitted', '[]', 0,
+        now()
+      from generate_series(1, ${APPROVALS}::int) n`
+    await runtime.sql`analyze approved_plans, governance_plans, plans`
+  }
+
+  proves('limit.jobs.pieces', 'without reading the approvals and drafts of a tenant that has many', async () => {
+    await leavePlans()
+    const read: number[] = []
+    const removed = await database.transaction('jobs', async (tx) => {
+      let count = 0
+      const remove = async () => {
+        count = await deleteUnusedPlans(tx, 90, 50)
+      }
+      const drafts = () => rowsRead(tx, 'governance_plans', remove).then((rows) => void read.push(rows))
+      read.push(await rowsRead(tx, 'approved_plans', drafts))
+      return count
+    })
+    expect(removed).toBe(50)
+    expect(Math.max(...read)).toBeLessThan(1_000)
+    await runtime.sql`delete from approved_plans where agent like 'in-force-%'`
+    await runtime.sql`delete from governance_plans where agent like 'in-force-%'`
+  })
+
+  proves('limit.jobs.pieces', 'and every row that refers to one that may be removed is found by an index', async () => {
+    // Tenants and their people are never removed.
+    const unindexed = await runtime.sql`
+      select conrelid::regclass::text as "table", conname from pg_constraint c
+      where contype = 'f' and confrelid not in ('tenants'::regclass, 'users'::regclass) and not exists (
+        select 1 from pg_index i
+        where i.indrelid = c.conrelid and i.indpred is null and i.indisvalid
+          and (i.indkey::int2[])[0:cardinality(c.conkey) - 1] @> c.conkey
+      )`
+    expect(unindexed).toEqual([])
+  })
 })

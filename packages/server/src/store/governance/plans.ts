@@ -77,7 +77,8 @@ export async function usePlan(sql: Queryable, tenantId: string, compiledHash: st
 
 /**
  * Removes plans that were last used more than `days` ago and to which nothing refers: no session, no draft or approval, no run
- * that waits. A user of the plan writes its row first, and is seen here, or finds it gone.
+ * that waits. A user of the plan writes its row first, and is seen here, or finds it gone. Who refers to a plan is looked up
+ * plan by plan (`offset 0`): reading all approvals and drafts of all tenants would take as long as one of them likes.
  */
 export async function deleteUnusedPlans(sql: Queryable, days: number, limit: number): Promise<number> {
   const rows = await sql`
@@ -85,11 +86,12 @@ export async function deleteUnusedPlans(sql: Queryable, days: number, limit: num
       select u.tenant_id, u.compiled_hash from plans u
       where not u.permanent and u.used_at < ${daysAgo(sql, days)}
         and not exists (select 1 from governance_plans g
-          where g.tenant_id = u.tenant_id and g.compiled_hash = u.compiled_hash)
+          where g.tenant_id = u.tenant_id and g.compiled_hash = u.compiled_hash offset 0)
         and not exists (select 1 from approved_plans a
-          where a.tenant_id = u.tenant_id and a.compiled_hash = u.compiled_hash)
+          where a.tenant_id = u.tenant_id and a.compiled_hash = u.compiled_hash offset 0)
         and not exists (select 1 from runs r
-          where r.tenant_id = u.tenant_id and r.compiled_hash = u.compiled_hash and r.status in ('queued', 'running'))
+          where r.tenant_id = u.tenant_id and r.compiled_hash = u.compiled_hash and r.status in ('queued', 'running')
+          offset 0)
       limit ${limit}
     ) returning 1`
   return rows.length
