@@ -1,5 +1,6 @@
+import { setTimeout } from 'node:timers/promises'
 import { describe, expect } from 'vitest'
-import { type Job, runJob } from '../../../packages/server/src/process/jobs/job.js'
+import { type Job, runJob, type SharedJob } from '../../../packages/server/src/process/jobs/job.js'
 import { retentionJob } from '../../../packages/server/src/process/jobs/retentions.js'
 import { signHeads } from '../../../packages/server/src/process/jobs/sign-heads.js'
 import { countDecisions } from '../../../packages/server/src/store/dashboard/decision-counts.js'
@@ -116,13 +117,15 @@ describe('a job with more to do than one piece', () => {
     }
   }
 
-  proves('limit.jobs.pieces', 'keeps the pieces that it did when one fails, and is due at once', async () => {
+  proves('limit.jobs.pieces', 'keeps the pieces that it did when one fails, and waits for its time', async () => {
     const job = inPieces('failing', (piece) => {
       if (piece === 3) throw new Error('no')
       return piece < 5
     })
     await expect(runJob(job, parts)).rejects.toThrow('no')
     expect(await setTimes('failing')).toHaveLength(2)
+    expect(await runJob(job, parts)).toBe(false)
+    await runtime.sql`update jobs set last_run_at = last_run_at - interval '2 hours' where name = 'failing'`
     expect(await runJob(job, parts)).toBe(true)
     expect(await setTimes('failing')).toHaveLength(4)
     expect(await runJob(job, parts)).toBe(false)
@@ -136,6 +139,25 @@ describe('a job with more to do than one piece', () => {
     expect(await runJob(job, parts)).toBe(true)
     expect((await setTimes('endless')).length).toBeGreaterThan(first)
   })
+
+  proves(
+    'limit.jobs.pieces',
+    'lets the others have their turn also where instances share it and pieces take long',
+    async () => {
+      let pieces = 0
+      const job: SharedJob = {
+        name: 'slow',
+        shared: true,
+        run: async () => {
+          pieces += 1
+          await setTimeout(900)
+          return true
+        },
+      }
+      expect(await runJob(job, parts)).toBe(true)
+      expect(pieces).toBeLessThan(5)
+    },
+  )
 
   proves('limit.jobs.pieces', 'removes records that may be large 50 at once', async () => {
     const limits: number[] = []

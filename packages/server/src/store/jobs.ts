@@ -18,3 +18,10 @@ export async function claimJob(tx: Tx, job: { name: string; everySeconds: number
 export async function leaveJobDue(tx: Tx, job: { name: string }): Promise<void> {
   await tx`update jobs set last_run_at = '-infinity' where name = ${job.name}`
 }
+
+/** A piece failed: the job waits for its time like one that is done, also where its row went with the transaction. */
+export async function putOffJob(tx: Tx, job: { name: string }): Promise<void> {
+  await tx`
+    insert into jobs (name, last_run_at) values (${job.name}, clock_timestamp())
+    on conflict (name) do update set last_run_at = excluded.last_run_at`
+}

@@ -1,7 +1,7 @@
 import { JOBS_SHARE } from '../../base/work/piece-of-work.js'
 import type { Services } from '../../context/context.js'
 import type { Tx } from '../../postgres/sql.js'
-import { claimJob, leaveJobDue } from '../../store/jobs.js'
+import { claimJob, leaveJobDue, putOffJob } from '../../store/jobs.js'
 
 interface AnyJob {
   readonly name: string
@@ -14,7 +14,7 @@ export interface Job extends AnyJob {
   readonly everySeconds: number
   /**
    * Does one piece, in a transaction that holds the job: no other instance does the same at the same time, and a piece that
-   * fails takes nothing with it. It reads a bounded amount, so that it ends within the time of a statement. True when more is
+   * fails takes nothing with it; then the job waits for its time. It reads a bounded amount, so that it ends within the time of a statement. True when more is
    * left.
    */
   readonly run: (tx: Tx, services: Services) => Promise<boolean>
@@ -40,20 +40,28 @@ export async function runJob(job: Job | SharedJob, services: Services): Promise<
 async function runPieces(job: Job, services: Services): Promise<boolean> {
   const endMs = performance.now() + TURN_MS
   let ran = false
-  for (let more = true; more && performance.now() < endMs; ) {
-    more = await services.database.transaction(JOBS_SHARE, async (tx) => {
-      if (!(await claimJob(tx, job))) return false
-      ran = true
-      const isMore = await job.run(tx, services)
-      if (isMore) await leaveJobDue(tx, job)
-      return isMore
-    })
+  const piece = async (tx: Tx): Promise<boolean> => {
+    if (!(await claimJob(tx, job))) return false
+    ran = true
+    const isMore = await job.run(tx, services)
+    if (isMore) await leaveJobDue(tx, job)
+    return isMore
+  }
+  try {
+    for (let more = true; more && performance.now() < endMs; )
+      more = await services.database.transaction(JOBS_SHARE, piece)
+  } catch (error) {
+    // What failed once fails again, and may take all the time of a statement: the others do not wait for that every round.
+    // Where this fails too, the database is away, and the job is due when it is back.
+    if (ran) await services.database.transaction(JOBS_SHARE, (tx) => putOffJob(tx, job)).catch(() => {})
+    throw error
   }
   return ran
 }
 
 async function runSharedPieces(job: SharedJob, services: Services): Promise<boolean> {
-  for (let piece = 0; piece < PIECES_PER_TURN; piece++) {
+  const endMs = performance.now() + TURN_MS
+  for (let piece = 0; piece < PIECES_PER_TURN && performance.now() < endMs; piece++) {
     if (!(await job.run(services))) return piece > 0
   }
   return true
