@@ -5,3 +5,21 @@
 create index if not exists approved_plans_by_hash on approved_plans (tenant_id, compiled_hash);
 create index if not exists governance_plans_by_hash on governance_plans (tenant_id, compiled_hash);
 create index if not exists runs_waiting_by_hash on runs (tenant_id, compiled_hash) where status in ('queued', 'running');
+
+-- Of the plans in force only those that promise rates are watched, in the order of an index. Which ones do is read before the
+-- table is locked, each plan once, however many agents it is in force for.
+create temporary table promising on commit drop as
+  select tenant_id, compiled_hash from (
+    select p.tenant_id, p.compiled_hash, p.compiled_session from plans p
+    where exists (select 1 from approved_plans a where a.tenant_id = p.tenant_id and a.compiled_hash = p.compiled_hash)
+    offset 0
+  ) as in_force
+  where compiled_session #> '{session,surprise,expected}' is not null;
+-- Null: a server of an earlier version approved it meanwhile, and the job that watches it finds out.
+alter table approved_plans add column promises_rates boolean;
+update approved_plans a set rates_watched_at = coalesce(rates_watched_at, '-infinity'), promises_rates = exists (
+  select 1 from promising p where p.tenant_id = a.tenant_id and p.compiled_hash = a.compiled_hash);
+alter table approved_plans
+  alter column rates_watched_at set default '-infinity',
+  alter column rates_watched_at set not null;
+create index if not exists approved_plans_to_watch on approved_plans (rates_watched_at) where promises_rates is not false;

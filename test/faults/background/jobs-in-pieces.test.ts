@@ -3,7 +3,9 @@ import { describe, expect } from 'vitest'
 import { type Job, runJob, type SharedJob } from '../../../packages/server/src/process/jobs/job.js'
 import { retentionJob } from '../../../packages/server/src/process/jobs/retentions.js'
 import { signHeads } from '../../../packages/server/src/process/jobs/sign-heads.js'
+import { watchRatesJob } from '../../../packages/server/src/process/jobs/watch-rates.js'
 import { countDecisions } from '../../../packages/server/src/store/dashboard/decision-counts.js'
+import { takeApprovals } from '../../../packages/server/src/store/governance/plan-use.js'
 import { deleteUnusedPlans } from '../../../packages/server/src/store/governance/plans.js'
 import { listLapsedOffers } from '../../../packages/server/src/store/workflows/handoffs.js'
 import { rowsRead } from '../../support/postgres/rows-read.js'
@@ -234,5 +236,46 @@ describe('plans that nothing refers to are removed', () => {
           and (i.indkey::int2[])[0:cardinality(c.conkey) - 1] @> c.conkey
       )`
     expect(unindexed).toEqual([])
+  })
+})
+
+describe('plans in force that promise rates are taken', () => {
+  /** So many approvals of a plan, watched some time ago. */
+  const approve = (agents: string, of: { count: number; ago: string; promises: boolean | null }) => runtime.sql`
+    insert into approved_plans (tenant_id, agent, environment, compiled_hash, promises_rates, rates_watched_at)
+    select ${runtime.tenantId}, ${agents} || n, 'staging', 'watched', ${of.promises}, now() - ${of.ago}::text::interval
+    from generate_series(1, ${of.count}::int) n`
+
+  proves(
+    'limit.fair.watched-rates',
+    'by their turn, without reading those that promise none or were seen',
+    async () => {
+      await runtime.sql`
+      insert into plans (tenant_id, compiled_hash, compiled_session, permanent)
+      values (${runtime.tenantId}, 'watched', '{}', true)`
+      await approve('plain-', { count: 10_000, ago: '1 day', promises: false })
+      await approve('seen-', { count: 10_000, ago: '1 minute', promises: true })
+      await approve('due-', { count: 12, ago: '1 hour', promises: true })
+      await approve('unknown-', { count: 1, ago: '2 hours', promises: null })
+      const taken: string[] = []
+      const take = async (tx: Parameters<Piece>[0]) => {
+        for (const { agent } of await takeApprovals(tx, 600, 10)) taken.push(agent)
+      }
+      const read = await database.transaction('jobs', async (tx) => {
+        const rows: number[] = []
+        for (let turn = 0; turn < 3; turn++) rows.push(await rowsRead(tx, 'approved_plans', () => take(tx)))
+        return rows
+      })
+      expect(taken.slice(0, 10)).toContain('unknown-1')
+      expect(taken.sort()).toEqual(['unknown-1', ...Array.from({ length: 12 }, (_, at) => `due-${at + 1}`)].sort())
+      expect(Math.max(...read)).toBeLessThan(100)
+    },
+  )
+
+  proves('limit.fair.watched-rates', 'one that turns out to promise none only once', async () => {
+    await approve('once-', { count: 1, ago: '1 hour', promises: null })
+    await runJob(watchRatesJob, parts)
+    const rows = await runtime.sql`select promises_rates from approved_plans where agent = 'once-1'`
+    expect(rows).toEqual([{ promisesRates: false }])
   })
 })

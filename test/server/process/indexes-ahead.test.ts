@@ -119,3 +119,24 @@ test('a database that was in use has the same indexes as a new one', async () =>
   await migrate(fresh.url)
   expect(await indexesOf(used.sql)).toEqual(await indexesOf(fresh.sql))
 })
+
+test('of the plans that were in force before, those that promise rates are known', async () => {
+  const { url, sql } = await emptyDatabase()
+  await migrate(url, MIGRATIONS, 16)
+  await sql`insert into tenants (tenant_id, name) values ('t', 't')`
+  await sql`
+    insert into plans (tenant_id, compiled_hash, compiled_session)
+    values ('t', 'learned', '{"session":{"surprise":{"expected":{}}}}'), ('t', 'written', '{"session":{"surprise":{}}}')`
+  await sql`
+    insert into approved_plans (tenant_id, agent, environment, compiled_hash, rates_watched_at)
+    values ('t', 'a', 'staging', 'learned', null), ('t', 'b', 'staging', 'learned', '2026-01-01'),
+      ('t', 'c', 'staging', 'written', null)`
+  await migrate(url)
+  expect(
+    await sql`select agent, promises_rates, rates_watched_at::text as watched from approved_plans order by agent`,
+  ).toMatchObject([
+    { agent: 'a', promisesRates: true, watched: '-infinity' },
+    { agent: 'b', promisesRates: true, watched: expect.stringContaining('2026-01-01') },
+    { agent: 'c', promisesRates: false },
+  ])
+})

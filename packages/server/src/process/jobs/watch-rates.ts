@@ -6,12 +6,13 @@ import {
   type Approval,
   countPlanUse,
   findSurprise,
+  setNoRates,
   setPlanDrift,
   takeApprovals,
 } from '../../store/governance/plan-use.js'
 import type { SharedJob } from './job.js'
 
-/** Plans in force that one piece looks at. */
+/** Plans in force with promised rates that one piece looks at. */
 const PLANS_PER_PIECE = 10
 /** How often each is looked at. */
 const EVERY_SECONDS = 600
@@ -36,8 +37,9 @@ async function watch({ database, log, metrics }: Services, approval: Approval): 
   const where = { tenant_id: tenantId, agent, environment }
   try {
     const found = await database.read(tenantId, (sql) => findSurprise(sql, approval))
-    const level = surpriseLevelSchema.safeParse(found?.surprise)
-    if (found === null || !level.success) return
+    if (found === null) return await database.single(JOBS_SHARE, (sql) => setNoRates(sql, approval))
+    const level = surpriseLevelSchema.safeParse(found.surprise)
+    if (!level.success) return
     const use = await database.read(tenantId, (sql) => countPlanUse(sql, approval))
     const drift = planRates(level.data, { ...use, since: approval.since })?.drift ?? null
     if (drift === approval.drift) return

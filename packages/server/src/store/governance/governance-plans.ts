@@ -173,10 +173,13 @@ export async function approveGovernancePlan(tx: Tx, review: PlanReview & Scope):
     for update`
   if (draft === undefined) return false
   await tx`
-    insert into approved_plans (tenant_id, agent, environment, compiled_hash, approved_at)
-    values (${tenantId}, ${agent}, ${environment}, ${compiledHash}, clock_timestamp())
+    insert into approved_plans (tenant_id, agent, environment, compiled_hash, approved_at, promises_rates)
+    values (${tenantId}, ${agent}, ${environment}, ${compiledHash}, clock_timestamp(), (
+      select compiled_session #> '{session,surprise,expected}' is not null from plans
+      where tenant_id = ${tenantId} and compiled_hash = ${compiledHash}))
     on conflict (tenant_id, agent, environment) do update set
-      compiled_hash = excluded.compiled_hash, approved_at = excluded.approved_at, drift = null`
+      compiled_hash = excluded.compiled_hash, approved_at = excluded.approved_at, drift = null,
+      promises_rates = excluded.promises_rates`
   // Sessions will be created with it: it is part of their proof.
   await tx`update plans set permanent = true where tenant_id = ${tenantId} and compiled_hash = ${compiledHash}`
   await tx`

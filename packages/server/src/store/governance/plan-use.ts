@@ -56,19 +56,19 @@ export interface Approval {
 }
 
 /**
- * Takes some of the plans in force, of all tenants, at which nobody looked for so long; first those that waited longest, so
- * that each has its turn however many there are.
+ * Takes some of the plans in force that promise rates, of all tenants, at which nobody looked for so long; first those that
+ * waited longest, so that each has its turn however many there are. An index has them in this order, and no others.
  */
 export function takeApprovals(sql: Queryable, afterSeconds: number, limit: number): Promise<Approval[]> {
   return sql<Approval[]>`
-    with longest as (
-      select tenant_id, agent, environment from approved_plans
-      where rates_watched_at is null or rates_watched_at <= clock_timestamp() - make_interval(secs => ${afterSeconds})
-      order by rates_watched_at nulls first, approved_at limit ${limit} for update skip locked
-    )
-    update approved_plans a set rates_watched_at = clock_timestamp() from longest l
-    where a.tenant_id = l.tenant_id and a.agent = l.agent and a.environment = l.environment
-    returning a.tenant_id, a.agent, a.environment, a.compiled_hash, a.approved_at as since, a.drift`
+    update approved_plans set rates_watched_at = clock_timestamp()
+    where ctid = any (array(
+      select ctid from approved_plans
+      where promises_rates is not false
+        and rates_watched_at <= statement_timestamp() - make_interval(secs => ${afterSeconds})
+      order by rates_watched_at limit ${limit} for update skip locked
+    ))
+    returning tenant_id, agent, environment, compiled_hash, approved_at as since, drift`
 }
 
 /** What a learned plan in force promised as its rates, and its id. Null: it is not a learned one, or promised none. */
@@ -83,6 +83,17 @@ export async function findSurprise(
       and g.environment = ${environment} and g.state = 'approved'
       and p.compiled_session #> '{session,surprise,expected}' is not null`
   return row ?? null
+}
+
+/** Notes of a plan of which nobody knew whether it promises rates that it does not: it is not taken again. */
+export async function setNoRates(
+  sql: Queryable,
+  { tenantId, agent, environment, compiledHash }: Approval,
+): Promise<void> {
+  await sql`
+    update approved_plans set promises_rates = false
+    where tenant_id = ${tenantId} and agent = ${agent} and environment = ${environment}
+      and compiled_hash = ${compiledHash} and promises_rates is null`
 }
 
 /** Keeps why a plan in force does not keep its rates; null while it does. Nothing if another one is in force by now. */
