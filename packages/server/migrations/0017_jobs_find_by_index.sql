@@ -23,3 +23,6 @@ alter table approved_plans
   alter column rates_watched_at set default '-infinity',
   alter column rates_watched_at set not null;
 create index if not exists approved_plans_to_watch on approved_plans (rates_watched_at) where promises_rates is not false;
+
+-- A run reads conversations of an agent, a page at a time: without this each page reads all captures of the agent.
+create index if not exists captures_by_conversation on captures (tenant_id, agent, conversation_id);

@@ -1,6 +1,7 @@
-import { afterAll, beforeEach, expect } from 'vitest'
+import { afterAll, beforeEach, expect, test } from 'vitest'
 import { connect } from '../../../packages/server/src/postgres/database.js'
-import { claimRun } from '../../../packages/server/src/store/runs/runs.js'
+import { MAX_JUDGED_AT_ONCE } from '../../../packages/server/src/runs/judge-run.js'
+import { claimRun, MOST_UNDER_WAY } from '../../../packages/server/src/store/runs/runs.js'
 import { createTestDatabase } from '../../support/postgres/database.js'
 import { proves } from '../../support/proves.js'
 
@@ -22,9 +23,11 @@ const addRuns = (tenants: number, from: number, to: number) => sql`
   from generate_series(${from}::int, ${to}::int) n`
 
 const claimed = async () => {
-  const run = await claimRun(sql)
+  const run = await sql.begin(claimRun)
   return run === null ? null : `${run.tenantId} ${run.runId}`
 }
+
+const end = (runId: string) => sql`update runs set status = 'done' where run_id = ${runId}`
 
 proves('background.runs-in-turn', 'the tenant with fewest runs under way is next, with its oldest', async () => {
   await addTenants(3)
@@ -43,7 +46,29 @@ proves('background.runs-in-turn', 'the tenant with fewest runs under way is next
     await tx`select 1 from runs where run_id = 'r1' for update`
     expect(await claimed()).toBe('t0 r2')
   })
-  expect([await claimed(), await claimed(), await claimed()]).toEqual(['t0 r1', 't0 r3', null])
+  expect([await claimed(), await claimed()]).toEqual(['t0 r1', null])
+  await end('r2')
+  expect([await claimed(), await claimed()]).toEqual(['t0 r3', null])
+})
+
+proves(
+  'background.runs-in-turn',
+  'a tenant has two under way at most, also when its runs are taken in one moment',
+  async () => {
+    await addTenants(2)
+    await addRuns(1, 1, 9)
+    const taken = await Promise.all([claimed(), claimed(), claimed()])
+    expect(taken.filter((run) => run !== null)).toHaveLength(MOST_UNDER_WAY)
+    expect(await claimed()).toBe(null)
+    await addRuns(2, 11, 11)
+    expect(await claimed()).toBe('t1 r11')
+    await end('r1')
+    expect([await claimed(), await claimed()]).toEqual(['t0 r3', null])
+  },
+)
+
+test('a tenant leaves at least half of the places of a process to others', () => {
+  expect(MOST_UNDER_WAY).toBeLessThanOrEqual(MAX_JUDGED_AT_ONCE / 2)
 })
 
 proves('background.runs-in-turn', 'thousands of runs that wait do not make the next one wait', async () => {
@@ -56,6 +81,8 @@ proves('background.runs-in-turn', 'thousands of runs that wait do not make the n
       const begunMs = performance.now()
       expect(await claimed()).toBe(`t${next % tenants} r${next}`)
       times.push(performance.now() - begunMs)
+      // Of two that one tenant may have under way.
+      await end(`r${next - 1}`)
     }
     expect(Math.min(...times), `${tenants} tenants`).toBeLessThan(250)
   }

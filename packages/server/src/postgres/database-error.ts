@@ -65,6 +65,10 @@ export function databaseTrouble(error: unknown): DatabaseTrouble | null {
 export const isUniqueViolation = (error: unknown): boolean =>
   error instanceof postgres.PostgresError && error.code === '23505'
 
+/** A statement took longer than it may. */
+export const isStatementTimeout = (error: unknown): boolean =>
+  error instanceof postgres.PostgresError && error.code === '57014'
+
 /** A file that is missing (`open`, ENOENT) is no database trouble: only failures of sockets are. */
 function isSocketError(error: unknown): error is Error & { code: string } {
   if (!(error instanceof Error) || !('syscall' in error) || !('code' in error)) return false

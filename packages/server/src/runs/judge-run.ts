@@ -5,6 +5,7 @@ import { TaskFailed } from '../base/work/worker-thread.js'
 import type { Context, Services } from '../context/context.js'
 import type { PageToJudge, RunPlan } from '../context/tasks.js'
 import { inFind } from '../context/work.js'
+import { isStatementTimeout } from '../postgres/database-error.js'
 import type { Query } from '../postgres/sql.js'
 import { listConversations, loadConversations, measureConversations } from '../store/captures/captures.js'
 import { findPlanText } from '../store/governance/plans.js'
@@ -16,7 +17,7 @@ const PAGE_LIMITS = { conversations: 100, size: 1024 * 1024 } as const
 /** Of a longer conversation its beginning is judged. */
 const CONVERSATION_SIZE = 4 * 1024 * 1024
 
-/** Time in the worker thread that a run may take in all, so that it ends and others get their turn. */
+/** Time of reading and judging that a run may take in all, so that it ends and others get their turn. Waiting for others is free. */
 export const RUN_SECONDS = 120
 
 /** A run that will not succeed however often it is tried. The message is for the person who started it. */
@@ -50,7 +51,7 @@ export async function judgeNow(
 export async function judgeWaitingRun(services: Pick<Services, 'database' | 'thread' | 'log'>): Promise<boolean> {
   const { database, log } = services
   const write: Query = (fn) => database.single(JOBS_SHARE, fn)
-  const run = await write(claimRun)
+  const run = await database.transaction(JOBS_SHARE, claimRun)
   if (run === null) return false
   const { tenantId, runId, attempts } = run
   const fail = async (reason: string) => {
@@ -64,18 +65,25 @@ export async function judgeWaitingRun(services: Pick<Services, 'database' | 'thr
   try {
     await judgeCaptured(services, run)
   } catch (error) {
+    const why = ownFault(error)
     if (error instanceof RunRefused) await fail(error.message)
-    else if (error instanceof TaskFailed && attempts >= MAX_ATTEMPTS) await fail(tooOften(error))
+    else if (why !== null && attempts >= MAX_ATTEMPTS) await fail(tooOften(why))
     else {
-      await write((sql) => requeueRun(sql, run, { counted: error instanceof TaskFailed }))
-      if (!(error instanceof TaskFailed)) throw error
+      await write((sql) => requeueRun(sql, run, { counted: why !== null }))
+      if (why === null) throw error
     }
   }
   return true
 }
 
-const tooOften = ({ message }: TaskFailed): string =>
-  `the run was begun ${MAX_ATTEMPTS} times and did not get through (${message}); ` +
+/** Why a run is to blame for what went wrong. Null: it is not. */
+function ownFault(error: unknown): string | null {
+  if (error instanceof TaskFailed) return error.message
+  return isStatementTimeout(error) ? 'reading its sessions took longer than a statement may' : null
+}
+
+const tooOften = (why: string): string =>
+  `the run was begun ${MAX_ATTEMPTS} times and did not get through (${why}); ` +
   'start another one with fewer sessions or a simpler plan'
 
 /** Judges the newest conversations first, so that a run with a limit shows the agent as it is now. */
@@ -85,7 +93,13 @@ async function judgeCaptured(
 ): Promise<void> {
   const { tenantId, compiledHash: hash } = run
   const { agent, since, maxSessions, unmatchedPolicy } = run.against
-  const read: Query = (fn) => database.read(tenantId, fn)
+  let ms = 0
+  const read: Query = async (fn) => {
+    const begunMs = performance.now()
+    const found = await database.read(tenantId, fn)
+    ms += performance.now() - begunMs
+    return found
+  }
   const write: Query = (fn) => database.single(JOBS_SHARE, fn)
   const compiled = await read((sql) => findPlanText(sql, tenantId, hash))
   if (compiled === null) throw new RunRefused(`the plan ${hash} is gone; submit it again and start another run`)
@@ -95,7 +109,6 @@ async function judgeCaptured(
   const ids = await read((sql) => listConversations(sql, { ...scope, since: after, limit: maxSessions }))
   let tally: string | null = null
   let sessions = 0
-  let ms = 0
   const renew = () => write((sql) => renewClaim(sql, run, sessions))
   for (let from = 0; from < ids.length; ) {
     await renew()
@@ -109,7 +122,7 @@ async function judgeCaptured(
     ms += judged.ms
     if (ms > RUN_SECONDS * 1_000) {
       throw new RunRefused(
-        `judging took more than ${RUN_SECONDS} seconds after ${sessions} of ${ids.length} sessions; ` +
+        `reading and judging took more than ${RUN_SECONDS} seconds after ${sessions} of ${ids.length} sessions; ` +
           'start another run with fewer sessions or a simpler plan',
       )
     }
@@ -134,7 +147,7 @@ async function pageOf(
 }
 
 /** Runs that one process judges at once, so that a short one need not wait for a long one. */
-const MAX_JUDGED_AT_ONCE = 4
+export const MAX_JUDGED_AT_ONCE = 4
 
 const judging = new WeakMap<object, Set<Promise<void>>>()
 

@@ -84,13 +84,20 @@ export interface ClaimedRun {
 
 const CLAIM = '60 seconds'
 
+/** Runs of one tenant that are judged at once, on all instances: fewer than a process has places, so that others find one. */
+export const MOST_UNDER_WAY = 2
+
+/** An arbitrary number: whoever takes a run holds this lock, so that two do not both count themselves the last one. */
+const CLAIM_LOCK = 4_319_002
+
 /**
  * Takes a run that waits, or whose instance went away, and counts the attempt before it is made. Tenants with fewer runs
- * under way come first. Null when there is none.
+ * under way come first, and those with as many as they may have wait. Null when there is none.
  */
-export async function claimRun(sql: Queryable): Promise<ClaimedRun | null> {
+export async function claimRun(tx: Tx): Promise<ClaimedRun | null> {
+  await tx`select pg_advisory_xact_lock(${CLAIM_LOCK})`
   // What is under way is counted once, and not for each run that waits.
-  const [row] = await sql<ClaimedRun[]>`
+  const [row] = await tx<ClaimedRun[]>`
     with busy as (
       select tenant_id, count(*) as under_way from runs
       where status = 'running' and claimed_until >= clock_timestamp() group by tenant_id
@@ -98,7 +105,8 @@ export async function claimRun(sql: Queryable): Promise<ClaimedRun | null> {
     update runs set status = 'running', claimed_until = clock_timestamp() + ${CLAIM}::interval, attempts = attempts + 1
     where (tenant_id, run_id) = (
       select w.tenant_id, w.run_id from runs w left join busy on busy.tenant_id = w.tenant_id
-      where w.status = 'queued' or (w.status = 'running' and w.claimed_until < clock_timestamp())
+      where (w.status = 'queued' or (w.status = 'running' and w.claimed_until < clock_timestamp()))
+        and coalesce(busy.under_way, 0) < ${MOST_UNDER_WAY}
       order by coalesce(busy.under_way, 0), w.created_at limit 1 for update of w skip locked
     )
     returning tenant_id, run_id, compiled_hash, against, attempts`
