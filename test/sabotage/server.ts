@@ -34,6 +34,12 @@ export const serverSabotages: Bugs = {
   'packages/server/src/process/jobs/job.ts': [
     { breaks: 'limit.jobs.pieces', from: 'if (isMore) await leaveJobDue(tx, job)\n', to: '\n' },
     { breaks: 'limit.jobs.pieces', from: 'more && performance.now() < endMs', to: 'more && !ran' },
+    { breaks: 'limit.jobs.pieces', from: 'if (ran) await services', to: 'if (!ran) await services' },
+    {
+      breaks: 'limit.jobs.pieces',
+      from: 'piece < PIECES_PER_TURN && performance.now() < endMs',
+      to: 'piece < PIECES_PER_TURN && endMs > 0',
+    },
   ],
   'packages/server/src/process/jobs/retentions.ts': [
     { breaks: 'limit.jobs.pieces', from: 'retention.large ? BATCH.large : BATCH.small', to: 'BATCH.small' },
@@ -68,7 +74,33 @@ export const serverSabotages: Bugs = {
       to: 'server.maxHeadersCount = LIMITS.headerLines / 2',
     },
   ],
+  'packages/server/src/store/governance/plans.ts': [
+    {
+      breaks: 'limit.jobs.pieces',
+      from: 'g.compiled_hash = u.compiled_hash offset 0)',
+      to: 'md5(g.compiled_hash) = md5(u.compiled_hash))',
+    },
+  ],
+  'packages/server/src/store/governance/plan-use.ts': [
+    { breaks: 'limit.fair.watched-rates', from: 'where promises_rates is not false\n', to: 'where true\n' },
+  ],
+  'packages/server/src/workflows/expire-offers.ts': [
+    { breaks: 'limit.jobs.pieces', from: 'failed.add(tenantId)\n', to: '\n' },
+  ],
+  'packages/server/src/runs/judge-run.ts': [
+    { breaks: 'background.run-gives-up', from: 'return isStatementTimeout(error) ?', to: 'return error === null ?' },
+  ],
   'packages/server/src/store/runs/runs.ts': [
+    {
+      breaks: 'background.runs-in-turn',
+      from: 'export const MOST_UNDER_WAY = 2',
+      to: 'export const MOST_UNDER_WAY = 3',
+    },
+    {
+      breaks: 'background.runs-in-turn',
+      from: 'await tx`select pg_advisory_xact_lock(${CLAIM_LOCK})`',
+      to: 'await tx`select ${CLAIM_LOCK}::int`',
+    },
     {
       breaks: 'background.runs-in-turn',
       from: 'order by coalesce(busy.under_way, 0), w.created_at',

@@ -1,6 +1,7 @@
 import { setTimeout } from 'node:timers/promises'
-import { describe, expect } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { type Job, runJob, type SharedJob } from '../../../packages/server/src/process/jobs/job.js'
+import { JOBS } from '../../../packages/server/src/process/jobs/jobs.js'
 import { retentionJob } from '../../../packages/server/src/process/jobs/retentions.js'
 import { signHeads } from '../../../packages/server/src/process/jobs/sign-heads.js'
 import { watchRatesJob } from '../../../packages/server/src/process/jobs/watch-rates.js'
@@ -8,6 +9,7 @@ import { countDecisions } from '../../../packages/server/src/store/dashboard/dec
 import { takeApprovals } from '../../../packages/server/src/store/governance/plan-use.js'
 import { deleteUnusedPlans } from '../../../packages/server/src/store/governance/plans.js'
 import { listLapsedOffers } from '../../../packages/server/src/store/workflows/handoffs.js'
+import { expireOffers } from '../../../packages/server/src/workflows/expire-offers.js'
 import { rowsRead } from '../../support/postgres/rows-read.js'
 import { proves } from '../../support/proves.js'
 import { LOOKUP, openSession } from '../../support/runtime/governed-session.js'
@@ -187,6 +189,29 @@ proves('limit.jobs.pieces', 'offers that nobody took expire in turn between tena
   await runtime.sql`update handoffs set expires_at = now() - interval '1 minute' where handoff_id = ${handoff_id}`
   const offers = await listLapsedOffers(runtime.sql, 2)
   expect(offers.map(({ handoffId }) => handoffId)).toContain(handoff_id)
+})
+
+proves('limit.jobs.pieces', 'of a tenant whose offer could not be written as expired the others wait', async () => {
+  const broken = await runtime.createTenant()
+  const sound = await runtime.createTenant()
+  await runtime.sql`delete from handoffs`
+  for (const { key } of [broken, sound])
+    for (let at = 0; at < 3; at++) await offer(await openWorkflow(runtime.api(key)))
+  await runtime.sql`update handoffs set expires_at = now() - interval '1 hour'`
+  let tries = 0
+  const transaction: typeof database.transaction = async (tenantId, ...rest) => {
+    if (tenantId !== broken.tenantId) return database.transaction(tenantId, ...rest)
+    tries += 1
+    throw new Error('no')
+  }
+  expect(await expireOffers({ ...parts, database: { ...database, transaction } })).toBe(3)
+  expect(tries).toBe(1)
+  expect(await expireOffers(parts)).toBe(3)
+})
+
+test('jobs that work on what is of one tenant keep no retention waiting', () => {
+  const own = JOBS.filter(({ ownLane }) => ownLane).map(({ name }) => name)
+  expect(own).toEqual(['sign-heads', 'watch-rates', 'expire-offers', 'learning', 'runs'])
 })
 
 describe('plans that nothing refers to are removed', () => {

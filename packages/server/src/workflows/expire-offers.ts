@@ -8,7 +8,8 @@ import { handoffEvent } from './handoff-view.js'
 
 /**
  * Writes down that offers have expired; they cannot be taken from that moment on in any case. Each is a transaction of
- * its own, so that one which cannot be written holds up no other. Returns how many were written.
+ * its own, so that one which cannot be written holds up no other; the tenant's others wait for the next time, since each may
+ * take as long to fail. Returns how many were written.
  */
 export async function expireOffers(
   services: Pick<Services, 'database' | 'plans' | 'log'>,
@@ -16,11 +17,14 @@ export async function expireOffers(
 ): Promise<number> {
   const { database, log } = services
   let expired = 0
+  const failed = new Set<string>()
   for (const offer of await database.read(JOBS_SHARE, (sql) => listLapsedOffers(sql, limit))) {
     const { tenantId, workflowId, handoffId } = offer
+    if (failed.has(tenantId)) continue
     try {
       if (await database.transaction(tenantId, (tx) => expireOffer(tx, services, offer))) expired++
     } catch (error) {
+      failed.add(tenantId)
       log.warn({ error, workflow_id: workflowId, handoff_id: handoffId }, 'an offer could not be written as expired')
     }
   }

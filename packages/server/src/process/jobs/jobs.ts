@@ -26,6 +26,7 @@ const runsJob: SharedJob = { name: 'runs', shared: true, ownLane: true, run: jud
 const expireOffersJob: SharedJob = {
   name: 'expire-offers',
   shared: true,
+  ownLane: true,
   run: async (services) => (await expireOffers(services)) > 0,
 }
 
