@@ -1,3 +1,4 @@
+import { setTimeout } from 'node:timers/promises'
 import { afterAll, beforeEach, expect, test } from 'vitest'
 import { connect } from '../../../packages/server/src/postgres/database.js'
 import { MAX_JUDGED_AT_ONCE } from '../../../packages/server/src/runs/judge-run.js'
@@ -57,8 +58,14 @@ proves(
   async () => {
     await addTenants(2)
     await addRuns(1, 1, 9)
-    const taken = await Promise.all([claimed(), claimed(), claimed()])
-    expect(taken.filter((run) => run !== null)).toHaveLength(MOST_UNDER_WAY)
+    // The others come while the first is not written yet.
+    const { others } = await sql.begin(async (tx) => {
+      expect(await claimRun(tx)).toMatchObject({ runId: 'r1' })
+      const begun = [claimed(), claimed()]
+      await setTimeout(200)
+      return { others: begun }
+    })
+    expect((await Promise.all(others)).filter((run) => run !== null)).toHaveLength(MOST_UNDER_WAY - 1)
     expect(await claimed()).toBe(null)
     await addRuns(2, 11, 11)
     expect(await claimed()).toBe('t1 r11')
