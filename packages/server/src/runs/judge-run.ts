@@ -17,7 +17,7 @@ const PAGE_LIMITS = { conversations: 100, size: 1024 * 1024 } as const
 /** Of a longer conversation its beginning is judged. */
 const CONVERSATION_SIZE = 4 * 1024 * 1024
 
-/** Time of reading and judging that a run may take in all, so that it ends and others get their turn. Waiting for others is free. */
+/** Time of reading and judging that a run may take in all, so that it ends and others get their turn. */
 export const RUN_SECONDS = 120
 
 /** A run that will not succeed however often it is tried. The message is for the person who started it. */

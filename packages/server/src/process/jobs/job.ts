@@ -13,9 +13,9 @@ interface AnyJob {
 export interface Job extends AnyJob {
   readonly everySeconds: number
   /**
-   * Does one piece, in a transaction that holds the job: no other instance does the same at the same time, and a piece that
-   * fails takes nothing with it; then the job waits for its time. It reads a bounded amount, so that it ends within the time of a statement. True when more is
-   * left.
+   * Does one piece, in a transaction that holds the job: no other instance does the same at the same time. A piece that fails
+   * takes no other with it, and the job waits for its time. It reads a bounded amount, so that it ends within the time of a
+   * statement. True when more is left.
    */
   readonly run: (tx: Tx, services: Services) => Promise<boolean>
 }
