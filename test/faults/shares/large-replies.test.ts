@@ -1,6 +1,6 @@
 import { expect } from 'vitest'
 import type { Context } from '../../../packages/server/src/context/context.js'
-import { largeReplies, largeStates, leavePlaces } from '../../../packages/server/src/context/places.js'
+import { largeReplies, largeStates, largeStops, leavePlaces } from '../../../packages/server/src/context/places.js'
 import { proves } from '../../support/proves.js'
 import { LOOKUP, openSession } from '../../support/runtime/governed-session.js'
 import { withOwnedRuntime } from '../../support/runtime/with-runtime.js'
@@ -57,11 +57,17 @@ proves('limit.fair.large-replies', 'a session with a large state waits for a pla
     update session_heads set revision = 'other', state = '{"pad":"' || repeat('x', 70000) || '",' || substr(state, 2)
     where session_id = ${large.sessionId}`
   const release = await fill(largeStates, 1)
-  const kill = api.killSession({ params: { session_id: large.sessionId }, body: {} })
-  expect(await isAnswered(kill)).toBe(false)
+  const loaded = api.loadSession({ params: { session_id: large.sessionId }, query: {} })
+  expect(await isAnswered(loaded)).toBe(false)
   expect((await api.killSession({ params: { session_id: (await openSession(api)).sessionId }, body: {} })).status).toBe(
     200,
   )
-  release()
+  // Its kill waits for other kills alone.
+  const releaseStops = await fill(largeStops, 1)
+  const kill = api.killSession({ params: { session_id: large.sessionId }, body: {} })
+  expect(await isAnswered(kill)).toBe(false)
+  releaseStops()
   expect((await kill).status).toBe(200)
+  release()
+  expect((await loaded).status).toBe(200)
 })

@@ -1,6 +1,7 @@
 import type { Plan } from '@countersign/engine'
 import { ApiError } from '../base/api-error.js'
 import type { Context, RecentKey } from '../context/context.js'
+import { largeStates, largeStops } from '../context/places.js'
 import { inFind, inStatement, inTransaction } from '../context/work.js'
 import { databaseTrouble } from '../postgres/database-error.js'
 import type { Query } from '../postgres/sql.js'
@@ -221,7 +222,8 @@ async function loadAgain(
   sessionId: string,
   options: Pick<ChangeOptions, 'withoutPlan'>,
 ): Promise<LoadedSession> {
-  const session = await loadInTurn(ctx, sessionId)
+  // Without a plan a session is stopped: that waits for nothing else that is done with large ones.
+  const session = await loadInTurn(ctx, sessionId, options.withoutPlan ? largeStops : largeStates)
   if (session === null) throw new ApiError('NOT_FOUND')
   return unlocked(ctx, session, options)
 }

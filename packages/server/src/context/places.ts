@@ -3,7 +3,7 @@ import { createAdmissionLimit } from '../postgres/admission-limit.js'
 import type { Context, RequestScope } from './context.js'
 
 /** Bounds how many requests hold something large in memory, which is counted nowhere else while they work on it. */
-interface Places {
+export interface Places {
   /**
    * Waits for a place, which the request keeps until its reply is written. Whoever waits has read nothing yet, and has no
    * connection: others would wait for that. Throws 503 after a while.
@@ -55,8 +55,11 @@ function createPlaces({ slots, perTenant, what }: Options): Places {
  */
 export const largeReplies = createPlaces({ slots: 6, perTenant: 2, what: 'large replies' })
 
-/** A state of megabytes, which is parsed whole, and written whole when it changes. Apart, so that a kill waits for no list. */
+/** A state of megabytes, which is parsed whole, and written whole when it changes. */
 export const largeStates = createPlaces({ slots: 4, perTenant: 1, what: 'requests about sessions with a large state' })
+
+/** The same for what stops a session: a kill waits for other kills alone. */
+export const largeStops = createPlaces({ slots: 4, perTenant: 1, what: 'stops of sessions with a large state' })
 
 /** Once the reply is written, or nothing comes of it. */
 export function leavePlaces(request: RequestScope): void {
