@@ -38,13 +38,14 @@ proves('background.drafts', async () => {
     return gate
   }
   const listing = owner.call('listContracts', { query: { agent: 'mailer' } })
+  await expect.poll(() => begun).toEqual(['draftTools'])
   const other = await runtime.createTenant()
   const session = await openSession(runtime.api(other.key))
   await session.turn([LOOKUP])
   expectStatus(await session.api.killSession({ params: { session_id: session.sessionId }, body: {} }), 200)
-  expect(begun).toEqual(['draftTools'])
   open()
   const { body } = await listing
+  expect(begun).toEqual(['draftTools'])
   expect(body.contracts.map(({ tool_name, samples, sessions }) => [tool_name, samples > 0, sessions])).toContainEqual([
     'send_mail',
     true,

@@ -120,7 +120,11 @@ describe('an instance that finds its clock wrong', () => {
       expect(metrics).toMatch(/countersign_clock_skew_seconds 1[78]\d/)
 
       let ran = 0
-      const job: Job = { name: 'counting', everySeconds: 0, run: async () => ran++ < 0 }
+      const run = async () => {
+        ran += 1
+        return false
+      }
+      const job: Job = { name: 'counting', everySeconds: 0, run }
       const jobs = startJobs(server.parts, [job], 5)
       await new Promise((done) => setTimeout(done, 100))
       expect(ran).toBe(0)

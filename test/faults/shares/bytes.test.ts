@@ -1,5 +1,6 @@
 import type { JsonValue } from '@countersign/protocol'
 import { expect, test } from 'vitest'
+import { ReplyHeaders } from '../../../packages/server/src/context/reply-headers.js'
 import { UNWRITTEN_BYTES } from '../../../packages/server/src/entry/byte-quota.js'
 import { capturesOf } from '../../support/data/captures.js'
 import { proves } from '../../support/proves.js'
@@ -104,4 +105,24 @@ test('a body whose length is not announced counts too', async () => {
   await runtime.instances[0].parts.byteQuota.flush()
   const [row] = await runtime.sql`select tokens from buckets where owner = ${tenant.tenantId} and bucket = 'bytes'`
   expect(Number(row?.tokens)).toBeLessThanOrEqual(PER_DAY - BODY)
+})
+
+test('a body whose length is not known yet counts as the largest on its instance, and nowhere else', async () => {
+  const { tenantId } = await runtime.createTenant({ quota: 'team' })
+  const tenant = { tenantId, quota: 'team' } as const
+  const [first, second] = runtime.instances.map(({ parts }) => parts.byteQuota)
+  const take = (quota = first, held = false) =>
+    quota?.take({ tenant, throttle: 'write', bytes: PER_DAY - 10, held }, new ReplyHeaders())
+  const left = async () => {
+    for (const quota of [first, second]) await quota?.flush()
+    const [row] = await runtime.sql`select tokens from buckets where owner = ${tenantId} and bucket = 'bytes'`
+    return row && Number(row.tokens)
+  }
+  take(first, true)
+  expect(() => take()).toThrow('too many requests')
+  expect(await left()).toBeUndefined()
+  first?.settle(tenant, { held: PER_DAY - 10, bytes: 7 })
+  expect(await left()).toBeCloseTo(PER_DAY - 7, -4)
+  take(second)
+  expect(await left()).toBeLessThan(10_000)
 })

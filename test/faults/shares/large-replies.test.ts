@@ -30,7 +30,7 @@ proves(
   'limit.fair.large-replies',
   'what may be large waits for a place; a kill, a turn and others do not',
   async () => {
-    const release = await fill(largeReplies, 2)
+    const release = await fill(largeReplies, 1)
     const asked = [
       api.exportEvents({ params, query: {} }),
       api.loadSession({ params, query: { include: 'pending' } }),

@@ -22,7 +22,7 @@ export const BOUNDED_OTHERWISE: Readonly<Record<string, string>> = {
   'context/json-body.ts': 'one for each shape of the protocol',
   'http/parser-hooks.ts': 'goes with the connection or request that it belongs to',
   'http/serve-dashboard.ts': 'the files of the dashboard',
-  'postgres/admission-limit.ts': 'requests that wait, which connections bound',
+  'base/work/admission-limit.ts': 'requests that wait, which connections bound',
   'postgres/database.ts': 'one entry for each pool',
   'postgres/fixed-statement.ts': 'one for each set of parts that the code asks for',
   'postgres/driver/idle-connections.ts': 'connections of the pool',

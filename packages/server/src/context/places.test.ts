@@ -26,14 +26,14 @@ async function enteredOf(contexts: readonly Context[], places = largeReplies): P
 
 proves(
   'limit.fair.large-replies',
-  'a tenant has two large replies under way, and another does not wait for it',
+  'a tenant has one large reply under way, and another does not wait for it',
   async () => {
     const ours = Array.from({ length: 4 }, () => contextOf('ours'))
     const theirs = contextOf('theirs')
     const entered = await enteredOf([...ours, theirs])
-    expect(await entered()).toEqual([0, 1, 4])
+    expect(await entered()).toEqual([0, 4])
     leavePlaces(ours[0]!.request)
-    expect(await entered()).toEqual([0, 1, 2, 4])
+    expect(await entered()).toEqual([0, 1, 4])
     for (const { request } of [...ours, theirs]) leavePlaces(request)
     expect(await entered()).toEqual([0, 1, 2, 3, 4])
   },
@@ -48,7 +48,7 @@ proves('limit.fair.large-replies', 'all tenants together have six', async () => 
 })
 
 proves('limit.fair.large-replies', 'states have places of their own, one for a tenant', async () => {
-  const replies = [contextOf('ours'), contextOf('ours')]
+  const replies = [contextOf('ours')]
   const states = [contextOf('ours'), contextOf('ours')]
   await enteredOf(replies)
   const entered = await enteredOf(states, largeStates)

@@ -1,5 +1,5 @@
 import { ApiError } from '../base/api-error.js'
-import { createAdmissionLimit } from '../postgres/admission-limit.js'
+import { createAdmissionLimit } from '../base/work/admission-limit.js'
 import type { Context, RequestScope } from './context.js'
 
 /** Bounds how many requests hold something large in memory, which is counted nowhere else while they work on it. */
@@ -53,7 +53,7 @@ function createPlaces({ slots, perTenant, what }: Options): Places {
  * A reply of megabytes, while it is read, looked through and written: it may take ten times as much memory as its text. Taken
  * before a place for a state, by whoever needs both.
  */
-export const largeReplies = createPlaces({ slots: 6, perTenant: 2, what: 'large replies' })
+export const largeReplies = createPlaces({ slots: 6, perTenant: 1, what: 'large replies' })
 
 /** A state of megabytes, which is parsed whole, and written whole when it changes. */
 export const largeStates = createPlaces({ slots: 4, perTenant: 1, what: 'requests about sessions with a large state' })

@@ -15,6 +15,8 @@ import { spendBytes } from '../store/accounts/buckets.js'
 export interface ByteQuota {
   /** Counts a body, or throws 429. A promise where it has to wait until what was sent before is written. */
   take(sent: SentBytes, replyHeaders: ReplyHeaders): Promise<void> | null
+  /** Says how long a body was that was taken before its length was known. */
+  settle(tenant: SentBytes['tenant'], taken: { readonly held: number; readonly bytes: number }): void
   /** Writes what was counted, now. */
   flush(): Promise<void>
   /** Writes what was counted and stops. */
@@ -24,8 +26,9 @@ export interface ByteQuota {
 export interface SentBytes {
   readonly tenant: { readonly tenantId: string; readonly quota: Quota }
   readonly throttle: Route['throttle']
-  /** Below zero where too many were counted before. */
   readonly bytes: number
+  /** The length is not known, and this is the most: it is held here, and written nowhere, until it is settled. */
+  readonly held: boolean
 }
 
 /** What this process knows of a tenant's bytes. */
@@ -33,6 +36,7 @@ export interface ByteCount {
   readonly tenantId: string
   perDay: number
   unwritten: number
+  held: number
   /** What was left when it was last written, and when that was. Null until then. */
   written: { readonly left: number; readonly atMs: number } | null
 }
@@ -67,26 +71,31 @@ export function createByteQuota({
       known.perDay = perDay
       return known
     }
-    const count: ByteCount = { tenantId, perDay, unwritten: 0, written: null }
+    const count: ByteCount = { tenantId, perDay, unwritten: 0, held: 0, written: null }
     counts.remember(tenantId, count, { owner: tenantId, bytes: COUNT_BYTES })
     return count
   }
 
-  const leftOf = ({ perDay, unwritten, written }: ByteCount): number => {
-    if (written === null) return perDay - unwritten
+  const leftOf = ({ perDay, unwritten, held, written }: ByteCount): number => {
+    if (written === null) return perDay - unwritten - held
     const refilled = ((elapsedMs() - written.atMs) / 1_000) * (perDay / DAY_SECONDS)
-    return Math.min(perDay, written.left + refilled) - unwritten
+    return Math.min(perDay, written.left + refilled) - unwritten - held
   }
 
-  const add = (count: ByteCount, { throttle, bytes, tenant }: SentBytes, replyHeaders: ReplyHeaders) => {
-    const missing = lowestOf(throttle, count.perDay) + bytes - leftOf(count)
-    if (missing > 0) throw exceeded(count.perDay, tenant.quota, missing, replyHeaders)
+  const addUnwritten = (count: ByteCount, bytes: number) => {
     count.unwritten += bytes
     schedule(count.written === null ? 0 : WRITE_DELAY_MS)
   }
 
+  const add = (count: ByteCount, { throttle, bytes, held, tenant }: SentBytes, replyHeaders: ReplyHeaders) => {
+    const missing = lowestOf(throttle, count.perDay) + bytes - leftOf(count)
+    if (missing > 0) throw exceeded(count.perDay, tenant.quota, missing, replyHeaders)
+    if (held) count.held += bytes
+    else addUnwritten(count, bytes)
+  }
+
   const write = async () => {
-    const batch = [...counts.values()].filter(({ unwritten }) => unwritten !== 0)
+    const batch = [...counts.values()].filter(({ unwritten }) => unwritten > 0)
     if (batch.length === 0) return
     const spent = batch.map(({ tenantId, perDay, unwritten }) => ({
       owner: tenantId,
@@ -127,6 +136,11 @@ export function createByteQuota({
         return null
       }
       return flush().then(() => add(count, sent, replyHeaders))
+    },
+    settle: (tenant, { held, bytes }) => {
+      const count = countOf(tenant)
+      count.held = Math.max(0, count.held - held)
+      addUnwritten(count, bytes)
     },
     flush,
     close: async () => {

@@ -13,11 +13,11 @@ import { senderAt } from '../entry/senders.js'
 import { beginInTurn } from './begin-in-turn.js'
 import { clientAddressBehind } from './client-address.js'
 import { createFrame, type Serve } from './frame.js'
-import { bodyReaders, handlers as builtHandlers, hasLongReply, readsSession, rechecksKey } from './handlers.js'
+import { bodyReaders, handlers as builtHandlers, hasLargeReply, readsSession, rechecksKey } from './handlers.js'
 import { createHeldBodies } from './held-bodies.js'
 import { registerPages } from './pages.js'
 import { maxBodyBytes, parseInput } from './parse-input.js'
-import { announcedBytes } from './read-body.js'
+import { announcedBytes, hasBody } from './read-body.js'
 import { createRouter } from './router.js'
 import { openDashboard } from './serve-dashboard.js'
 
@@ -41,19 +41,22 @@ export function createApp(parts: AppParts): RequestListener {
   const { authorize, refuse } = createAuthorization(parts)
   const handlers: Readonly<Partial<Record<RouteName, AnyHandler>>> = parts.handlers ?? builtHandlers
 
-  /** Counts a body before it is read: as long as announced, otherwise as long as it may be. */
+  /** Counts a body before it is read: as long as announced, otherwise as long as it may be until it is read. */
   const countBody = ({ tenant, request }: Entered, route: Route): Promise<void> | null => {
-    if (tenant === undefined || route.body === undefined) return null
+    if (tenant === undefined || route.body === undefined || !hasBody(request.http)) return null
     const most = maxBodyBytes(route)
-    const bytes = Math.min(announcedBytes(request.http) ?? most, most)
-    return parts.byteQuota.take({ tenant, throttle: route.throttle, bytes }, request.replyHeaders)
+    const announced = announcedBytes(request.http)
+    const bytes = Math.min(announced ?? most, most)
+    const sent = { tenant, throttle: route.throttle, bytes, held: announced === null }
+    return parts.byteQuota.take(sent, request.replyHeaders)
   }
 
-  /** Gives back what was counted too much, once a body has been read whose length was not announced. */
-  const recountBody = ({ tenant, request }: Entered, route: Route): Promise<void> | null => {
-    if (tenant === undefined || route.body === undefined || announcedBytes(request.http) !== null) return null
-    const bytes = request.http.bodyBytes - maxBodyBytes(route)
-    return parts.byteQuota.take({ tenant, throttle: 'stop', bytes }, request.replyHeaders)
+  /** A body that did not come whole counts as long as it may be, where no length was announced. */
+  const settleBody = ({ tenant, request }: Entered, route: Route): void => {
+    if (tenant === undefined || route.body === undefined || !hasBody(request.http)) return
+    if (announcedBytes(request.http) !== null) return
+    const held = maxBodyBytes(route)
+    parts.byteQuota.settle(tenant, { held, bytes: request.http.bodyBytes || held })
   }
 
   const serve = (name: RouteName, route: Route, handler: AnyHandler) => {
@@ -69,15 +72,17 @@ export function createApp(parts: AppParts): RequestListener {
       try {
         const counted = countBody(ctx, route)
         if (counted !== null) await counted
-        input = await parseInput(route, open.request.http, params, {
-          owner,
-          bodies,
-          read: reader && ((bytes) => reader(ctx as never, bytes)),
-        })
-        const recounted = recountBody(ctx, route)
-        if (recounted !== null) await recounted
+        try {
+          input = await parseInput(route, open.request.http, params, {
+            owner,
+            bodies,
+            read: reader && ((bytes) => reader(ctx as never, bytes)),
+          })
+        } finally {
+          settleBody(ctx, route)
+        }
         if (route.workflows && !parts.config.workflows) throw new ApiError('WORKFLOWS_DISABLED')
-        if (hasLongReply.has(name)) await largeReplies.take(ctx as Context)
+        if (hasLargeReply.has(name)) await largeReplies.take(ctx as Context)
         if (route.method === 'GET' && open.request.http.incoming.socket?.destroyed) throw new ApiError('BUSY')
         reply = await handler(ctx as never, input as never)
       } catch (error) {

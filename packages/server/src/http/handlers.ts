@@ -30,7 +30,7 @@ export const rechecksKey: ReadonlySet<RouteName> = new Set(cycleRoutes)
  * Routes whose reply may have megabytes, whatever is asked. Others say so themselves, where it depends. Those that wait in a
  * line of their own, for drafts or for the thread that reads plans, take no place: they would keep it meanwhile.
  */
-export const hasLongReply: ReadonlySet<RouteName> = new Set([
+export const hasLargeReply: ReadonlySet<RouteName> = new Set([
   'exportEvents',
   'exportEventsByPerson',
   'listCaptures',

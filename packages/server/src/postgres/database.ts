@@ -1,7 +1,7 @@
 import postgres from 'postgres'
 import { forOneHost, isPooled } from '../base/database-address.js'
 import { isoTime } from '../base/iso-time.js'
-import { createAdmissionLimit } from './admission-limit.js'
+import { createAdmissionLimit } from '../base/work/admission-limit.js'
 import { begin } from './begin.js'
 import { appendRows } from './driver/append-rows.js'
 import { createPoolSockets, keepIdleListShort, type PoolSockets } from './driver/idle-connections.js'

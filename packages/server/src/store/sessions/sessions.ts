@@ -70,19 +70,19 @@ export function* readSession(row: StoredSession): Steps<SessionRow> {
   return { fixed: fixedOf(row), head, now: row.now }
 }
 
-/** A state was not read, because it is longer than it may be. */
-export const IS_LONG = Symbol('its state is long')
+/** A state was not read, because it is larger than it may be. */
+export const IS_LARGE = Symbol('its state is large')
 
 /** Null when the tenant has no such session. */
 export async function findSession(
   sql: Queryable,
   { tenantId, sessionId }: { readonly tenantId: string; readonly sessionId: string },
   mostBytes = MOST_BYTES,
-): Promise<StoredSession | typeof IS_LONG | null> {
+): Promise<StoredSession | typeof IS_LARGE | null> {
   const [row] = await load(sql, { tenant_id: tenantId, session_id: sessionId, most: mostBytes })
   if (row === undefined) return null
   const { state } = row
-  return state === null ? IS_LONG : { ...row, state }
+  return state === null ? IS_LARGE : { ...row, state }
 }
 
 /** What PostgreSQL can store in a value. */
@@ -91,7 +91,7 @@ const MOST_BYTES = 1_073_741_824
 /** The same, read at once. */
 export async function loadSession(sql: Queryable, tenantId: string, sessionId: string): Promise<SessionRow | null> {
   const row = await findSession(sql, { tenantId, sessionId })
-  return row === null || row === IS_LONG ? null : runToEnd(readSession(row))
+  return row === null || row === IS_LARGE ? null : runToEnd(readSession(row))
 }
 
 const load = fixedStatement<Omit<StoredSession, 'state'> & { state: string | null }>(`

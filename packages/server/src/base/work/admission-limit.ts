@@ -17,7 +17,7 @@ export interface AdmissionOptions {
   timedOut: (waitMs: number) => Error
 }
 
-/** Bounds how many connections are in use at once, and how many of them one tenant may hold. */
+/** Bounds how many of something, such as connections, are in use at once, and how many of them one tenant may hold. */
 export function createAdmissionLimit(limits: AdmissionOptions): AdmissionLimit {
   const held = new Map<string, number>()
   const waiters: Waiter[] = []
