@@ -1,5 +1,6 @@
 import { CAPTURE_SHAPES } from './capture-shapes.js'
 import { PLAN_SHAPES } from './plan-shapes.js'
+import { REPLY_SHAPES } from './reply-shapes.js'
 import { REQUEST_SHAPES } from './request-shapes.js'
 import type { Shape } from './shape.js'
 import { VALUE_SHAPES } from './value-shapes.js'
@@ -8,7 +9,14 @@ import { VALUE_SHAPES } from './value-shapes.js'
 const NOTHING: Shape = { name: 'nobody: nothing is sent', lingerSeconds: 8, build: () => async () => {} }
 
 /** Every way to attack, in the order in which they are tried. */
-export const SHAPES: readonly Shape[] = [NOTHING, ...PLAN_SHAPES, ...VALUE_SHAPES, ...CAPTURE_SHAPES, ...REQUEST_SHAPES]
+export const SHAPES: readonly Shape[] = [
+  NOTHING,
+  ...PLAN_SHAPES,
+  ...VALUE_SHAPES,
+  ...CAPTURE_SHAPES,
+  ...REQUEST_SHAPES,
+  ...REPLY_SHAPES,
+]
 
 export function shapeOf(name: string): Shape {
   const shape = SHAPES.find((other) => other.name === name)
