@@ -55,6 +55,7 @@ export const limits = {
     'However many plans are in force, each learned one is watched in its turn, also where one tenant has most of them or one cannot be measured',
   'limit.jobs.pieces':
     'Jobs for all tenants work in pieces of a bounded size, and a piece that fails takes no other with it: whatever one tenant leaves behind, they go on',
+  'limit.jobs.found': 'However much one tenant has kept, jobs and requests find what they look for by an index',
   'limit.fair.mail-queue': 'However often somebody asks for a mail, the queue is looked through once more when the look under way has ended',
   'limit.fair.sign-in': 'A flood of sign-ins from one network does not shut sign-in for others',
   'limit.fair.known-browser': 'Wrong tries of strangers do not lock out a browser that has signed in before',

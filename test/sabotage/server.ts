@@ -77,9 +77,27 @@ export const serverSabotages: Bugs = {
   'packages/server/src/store/governance/plans.ts': [
     {
       breaks: 'limit.jobs.pieces',
-      from: 'g.compiled_hash = u.compiled_hash offset 0)',
-      to: 'md5(g.compiled_hash) = md5(u.compiled_hash))',
+      from: 'g.compiled_hash = o.compiled_hash offset 0)',
+      to: 'md5(g.compiled_hash) = md5(o.compiled_hash))',
     },
+    {
+      breaks: 'limit.jobs.pieces',
+      from: 'update plans p set used_at = clock_timestamp() from judged',
+      to: 'update plans p set used_at = p.used_at from judged',
+    },
+  ],
+  'packages/server/src/store/captures/unlearned.ts': [
+    {
+      breaks: 'limit.jobs.found',
+      from: 'where at = c.at::timestamptz offset 0',
+      to: 'where session_id = c.session_id',
+    },
+  ],
+  'packages/server/src/store/captures/learned-tools.ts': [
+    { breaks: 'limit.jobs.found', from: 'c.agent = coalesce(s.agent, ${UNNAMED_AGENT})', to: 'c.agent is not null' },
+  ],
+  'packages/server/src/captures/learn-captures.ts': [
+    { breaks: 'background.set-aside', from: 'return isStatementTimeout(error) ?', to: 'return error === null ?' },
   ],
   'packages/server/src/store/governance/plan-use.ts': [
     { breaks: 'limit.fair.watched-rates', from: 'where promises_rates is not false\n', to: 'where true\n' },
@@ -103,13 +121,13 @@ export const serverSabotages: Bugs = {
     },
     {
       breaks: 'background.runs-in-turn',
-      from: 'order by coalesce(busy.under_way, 0), w.created_at',
-      to: 'order by w.created_at',
+      from: 'order by under_way, created_at limit 1',
+      to: 'order by created_at limit 1',
     },
     {
-      breaks: 'background.runs-in-turn',
-      from: 'left join busy on busy.tenant_id = w.tenant_id',
-      to: "left join lateral (select count(*) as under_way from runs b where b.tenant_id = w.tenant_id and b.status = 'running' and b.claimed_until >= clock_timestamp()) busy on true",
+      breaks: 'limit.jobs.found',
+      from: "b.tenant_id = w.tenant_id and b.status = 'running'",
+      to: "b.tenant_id = w.tenant_id and b.status || '' = 'running'",
     },
   ],
   'packages/server/src/postgres/driver/append-rows.ts': [

@@ -239,7 +239,7 @@ describe('plans that nothing refers to are removed', () => {
     const removed = await database.transaction('jobs', async (tx) => {
       let count = 0
       const remove = async () => {
-        count = await deleteUnusedPlans(tx, 90, 50)
+        count = (await deleteUnusedPlans(tx, 90, 50)).removed
       }
       const drafts = () => rowsRead(tx, 'governance_plans', remove).then((rows) => void read.push(rows))
       read.push(await rowsRead(tx, 'approved_plans', drafts))
@@ -249,6 +249,27 @@ describe('plans that nothing refers to are removed', () => {
     expect(Math.max(...read)).toBeLessThan(1_000)
     await runtime.sql`delete from approved_plans where agent like 'in-force-%'`
     await runtime.sql`delete from governance_plans where agent like 'in-force-%'`
+  })
+
+  proves('limit.jobs.pieces', 'and those that are still referred to are not looked at every time', async () => {
+    await runtime.sql`
+      insert into plans (tenant_id, compiled_hash, compiled_session, used_at)
+      select ${runtime.tenantId}, 'drafted-' || n, '{}', now() - interval '92 days' from generate_series(1, 120) n`
+    await runtime.sql`
+      insert into governance_plans (tenant_id, plan_id, agent, environment, state, compiled_hash, origin, files, contracts,
+        created_at)
+      select ${runtime.tenantId}, 'drafted-' || n, 'drafted', 'staging', 'draft', 'drafted-' || n, 'submitted', '[]', 0, now()
+      from generate_series(1, 120) n`
+    const looks: { seen: number; removed: number }[] = []
+    for (let seen = 50; seen === 50; seen = looks.at(-1)?.seen ?? 0)
+      looks.push(await database.transaction('jobs', (tx) => deleteUnusedPlans(tx, 90, 50)))
+    const sum = (of: 'seen' | 'removed') => looks.reduce((all, look) => all + look[of], 0)
+    // Ten are left of the sixty before.
+    expect([sum('seen'), sum('removed')]).toEqual([130, 10])
+    expect(await database.transaction('jobs', (tx) => deleteUnusedPlans(tx, 90, 50))).toEqual({ seen: 0, removed: 0 })
+    const [kept] = await runtime.sql`select count(*)::int as plans from plans where compiled_hash like 'drafted-%'`
+    expect(kept).toEqual({ plans: 120 })
+    await runtime.sql`delete from governance_plans where agent = 'drafted'`
   })
 
   proves('limit.jobs.pieces', 'and every row that refers to one that may be removed is found by an index', async () => {

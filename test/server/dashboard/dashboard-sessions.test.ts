@@ -296,7 +296,9 @@ describe('agents and limits', () => {
     const load = async () => (await one.person.call('listAgents')).body.agents
     const shown = { agent: 'shown', sessions: 1, calls: { enforced: 1, observed: 0, ungoverned: 0 }, coverage: null }
     expect(await load()).toMatchObject([shown])
+    await runtime.instances[0].parts.captures.flush()
     await runtime.sql`update proposals set proposed_at = proposed_at - interval '10 minutes'`
+    await runtime.sql`update captures set at = at - interval '10 minutes'`
     await runtime.sql`update sessions set created_at = created_at - interval '10 minutes'`
     await runtime.sql`update decision_counts_until set until = '2000-01-01'`
     await runtime.sql`delete from decision_counts`

@@ -71,7 +71,7 @@ test('an offer that cannot be written as expired holds up no other', async () =>
 test('erasing the content of a session erases the notes that it wrote', async () => {
   const root = await openWorkflow(api)
   await offer(root, { note: 'the customer is called Ann' })
-  await ada.call('eraseContent', { params: { session_id: root.sessionId }, body: {} })
+  await ada.call('eraseContent', { params: { session_id: root.sessionId } })
   const { body } = await api.loadWorkflow({ params: { workflow_id: root.workflowId } })
   expect(body.handoffs).toMatchObject([{ note: null }])
 })

@@ -129,7 +129,7 @@ test('plans go when nothing refers to them any more; those of sessions, drafts, 
   expect((await api.createSession({ body })).status).toBe(201)
   const unused = RETENTIONS.find(({ name }) => name === 'unused-plans')!
   const options = { olderThanDays: 90, auditDays: null, limit: 100 }
-  expect(await database.transaction('jobs', (tx) => unused.remove(tx, options))).toBe(1)
+  expect(await database.transaction('jobs', (tx) => unused.remove(tx, options))).toEqual({ seen: 3, removed: 1 })
   const left = await runtime.sql<{ tool: string }[]>`
     select compiled_session -> 'contracts' -> 0 ->> 'tool' as tool from plans order by 1`
   expect(left.map(({ tool }) => tool)).toEqual(['asked_again', 'claimed', 'drafted', 'uploaded', 'waiting'])

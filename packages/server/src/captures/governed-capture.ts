@@ -1,6 +1,7 @@
 import type { ReadResponse } from '@countersign/engine'
 import { type CaptureItem, type Decision, type Flows, LIMITS, type ProposalCapture } from '@countersign/protocol'
 import { isoTime } from '../base/iso-time.js'
+import { UNNAMED_AGENT } from '../store/sessions/content.js'
 import type { PreparedRequest, SessionRow } from '../store/sessions/session-row.js'
 
 export interface RecordedProposal {
@@ -24,7 +25,7 @@ export function governedCapture(judged: RecordedProposal): CaptureItem | null {
     capture_id: proposalId,
     schema_version: '1.0',
     capture_level: session.fixed.captureLevel,
-    agent: session.head.state.agent ?? 'default',
+    agent: session.head.state.agent ?? UNNAMED_AGENT,
     conversation_id: session.fixed.sessionId,
     timestamp: isoTime(session.now),
     provider: request.provider ?? 'unknown',

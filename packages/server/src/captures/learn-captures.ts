@@ -4,6 +4,7 @@ import { JOBS_SHARE, MAX_ATTEMPTS, whileRenewing } from '../base/work/piece-of-w
 import { TaskFailed } from '../base/work/worker-thread.js'
 import type { Services } from '../context/context.js'
 import type { CaptureToLearn } from '../context/tasks.js'
+import { isStatementTimeout } from '../postgres/database-error.js'
 import {
   countLearnedTools,
   type LearnedToolChange,
@@ -82,17 +83,24 @@ async function attempt(learner: Learner, claim: LearningClaim, batches: readonly
     await count(-1, null)
     return 1
   } catch (error) {
+    const why = ownFault(error)
     // The database or the end of the process is to blame, and not the captures.
-    if (!(error instanceof TaskFailed)) {
+    if (why === null) {
       await count(-1, null).catch(() => {})
       throw error
     }
     const captures = batches.reduce((sum, { captureIds }) => sum + captureIds.length, 0)
     const { tenantId, agent } = claim
     log.warn({ tenant_id: tenantId, agent, captures, error }, 'learning from captures failed and will be tried again')
-    await count(0, error.message)
+    await count(0, why)
     return captures
   }
+}
+
+/** Why captures are to blame for what went wrong. Null: they are not. */
+function ownFault(error: unknown): string | null {
+  if (error instanceof TaskFailed) return error.message
+  return isStatementTimeout(error) ? 'reading or writing what they tell took longer than a statement may' : null
 }
 
 /** Returns how many captures were learned. Null when the claim was over before they were: then nothing was written. */

@@ -146,6 +146,8 @@ export function connect(
         idle_in_transaction_session_timeout: IDLE_IN_TRANSACTION_MS,
         // Pages read little, but PostgreSQL may expect much and compile the statement first, which takes longer than to run it.
         jit: 'off',
+        // One statement has one process: those of a tenant would otherwise take three times its share of the processors.
+        max_parallel_workers_per_gather: 0,
         ...connection,
       }),
     },

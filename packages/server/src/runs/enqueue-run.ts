@@ -2,7 +2,7 @@ import type { Reply, Routes, RunReport } from '@countersign/protocol'
 import { ApiError } from '../base/api-error.js'
 import { type Audited, audit } from '../context/audit.js'
 import type { Context } from '../context/context.js'
-import { inFind, inTransaction } from '../context/work.js'
+import { inFind, inRead, inTransaction } from '../context/work.js'
 import { type CapturedScope, countRuns, findRun, insertRun, lockBudget, type RunRow } from '../store/runs/runs.js'
 import { judgeBeside } from './judge-run.js'
 
@@ -26,7 +26,7 @@ export async function enqueueRun(ctx: Context, run: NewRun): Promise<Started> {
   const { bodyHash } = run
   const known = await inFind(ctx, (sql) => findRun(sql, tenantId, run.runId))
   if (known !== null) return repeated(ctx, known, bodyHash)
-  if ((await inFind(ctx, (sql) => countRuns(sql, tenantId))) >= budgetOf(ctx)) {
+  if ((await inRead(ctx, (sql) => countRuns(sql, tenantId))) >= budgetOf(ctx)) {
     // It may have been this very run, started twice at once, that took the last place.
     const started = await inFind(ctx, (sql) => findRun(sql, tenantId, run.runId))
     if (started === null) throw overBudget(ctx)
@@ -65,7 +65,7 @@ const budgetOf = ({ app, tenant }: Context): number => app.config.quotas[tenant.
 const overBudget = (ctx: Context): ApiError => new ApiError('RUN_BUDGET_EXCEEDED', { limit: budgetOf(ctx) })
 
 export async function runReply(ctx: Context, run: RunRow): Promise<Started> {
-  const used = await inFind(ctx, (sql) => countRuns(sql, ctx.tenant.tenantId))
+  const used = await inRead(ctx, (sql) => countRuns(sql, ctx.tenant.tenantId))
   return { run: runView(run), budget: { used, limit: budgetOf(ctx) } }
 }
 

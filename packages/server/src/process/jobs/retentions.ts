@@ -27,7 +27,13 @@ export interface Retention {
   /** A record may have megabytes, which take their time to remove: few of them in one statement. */
   readonly large?: true
   /** Deletes up to `limit` records that are older than the configured days, and returns how many. */
-  readonly remove: (tx: Tx, options: RetentionOptions) => Promise<number>
+  readonly remove: (tx: Tx, options: RetentionOptions) => Promise<number | Looked>
+}
+
+/** Of the records that were looked at, some are still needed. */
+interface Looked {
+  readonly seen: number
+  readonly removed: number
 }
 
 interface RetentionOptions {
@@ -135,8 +141,9 @@ export const retentionJob = (retention: Retention): Job => ({
     let removed = 0
     let batch = limit
     while (batch === limit && performance.now() < endMs) {
-      batch = await retention.remove(tx, { olderThanDays, auditDays, limit })
-      removed += batch
+      const found = await retention.remove(tx, { olderThanDays, auditDays, limit })
+      batch = typeof found === 'number' ? found : found.seen
+      removed += typeof found === 'number' ? found : found.removed
     }
     if (removed > 0) log.info({ retention: retention.name, removed }, 'removed records past their retention')
     return batch === limit

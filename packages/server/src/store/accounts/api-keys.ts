@@ -145,9 +145,11 @@ const KEY_COLUMNS = 'key_id, name, prefix, created_at, last_used_at, revoked_at'
 
 /** Active keys first, then the newest. */
 export async function listKeys(sql: Queryable, tenantId: string): Promise<KeyRow[]> {
+  const newest = (condition: string) => sql`
+    select ${sql.unsafe(KEY_COLUMNS)} from api_keys where tenant_id = ${tenantId} and ${sql.unsafe(condition)}
+    order by created_at desc limit 100`
   return sql<KeyRow[]>`
-    select ${sql.unsafe(KEY_COLUMNS)} from api_keys where tenant_id = ${tenantId}
-    order by revoked_at is not null, created_at desc limit 100`
+    (${newest('revoked_at is null')}) union all (${newest('revoked_at is not null')}) limit 100`
 }
 
 export async function loadKey(sql: Queryable, tenantId: string, keyId: string): Promise<KeyRow | undefined> {

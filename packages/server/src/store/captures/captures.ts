@@ -85,7 +85,7 @@ export async function insertCaptures(
       where not c.governed or not exists (
         select 1 from erased_sessions e
         where e.tenant_id = ${tenantId} and e.session_id = c.conversation_id and not exists (
-          select 1 from proposals p
+          select 1 from (select * from session_events where at = c.at offset 0) p
           where p.tenant_id = e.tenant_id and p.session_id = e.session_id and p.proposal_id = c.capture_id
             and p.seq > e.seq))
       on conflict do nothing

@@ -175,6 +175,8 @@ export interface UnlearnedCapture {
   readonly item: string | null
   readonly conversationId: string | null
   readonly governed: boolean | null
+  /** As text: PostgreSQL's times are finer than a Date. */
+  readonly at: string | null
 }
 
 /** The captures in this order, until they come to `size` characters. The first comes however long it is. */
@@ -183,21 +185,24 @@ export function loadCapturesInOrder(
   { tenantId, ids, size }: { tenantId: string; ids: readonly string[]; size: number },
 ): Promise<UnlearnedCapture[]> {
   return sql<UnlearnedCapture[]>`
-    select capture_id, item::text, conversation_id, governed from (
-      select t.capture_id, c.item, c.conversation_id, c.governed, t.at, coalesce(c.size, 0) as size,
-        sum(coalesce(c.size, 0)) over (order by t.at) as size_so_far
-      from unnest(${[...ids]}::text[]) with ordinality t (capture_id, at)
+    select capture_id, item::text, conversation_id, governed, at::text from (
+      select t.capture_id, c.item, c.conversation_id, c.governed, c.at, t.place, coalesce(c.size, 0) as size,
+        sum(coalesce(c.size, 0)) over (order by t.place) as size_so_far
+      from unnest(${[...ids]}::text[]) with ordinality t (capture_id, place)
       left join lateral (
         -- One by one, however many PostgreSQL thinks there are: a plan for all reads every capture of the tenant.
-        select item, conversation_id, governed, coalesce(item_size, length(item::text)) as size
+        select item, conversation_id, governed, at, coalesce(item_size, length(item::text)) as size
         from captures where tenant_id = ${tenantId} and capture_id = t.capture_id limit 1
       ) c on true
     ) measured
     where size_so_far - size < ${size}
-    order by at`
+    order by place`
 }
 
-/** What receipts say of the calls of governed captures, by capture; such a capture has its proposal's id. */
+/**
+ * What receipts say of the calls of governed captures, by capture; such a capture has its proposal's id and time. Proposals
+ * are found by their time (`offset 0`): a session may have any number of them, and a moment has few.
+ */
 export async function loadOutcomes(
   sql: Queryable,
   tenantId: string,
@@ -207,10 +212,17 @@ export async function loadOutcomes(
   const outcomes = new Map<string, [string, Outcome][]>(governed.map(({ captureId }) => [captureId, []]))
   if (governed.length === 0) return outcomes
   const rows = await sql<{ proposalId: string; callId: string; outcome: Outcome }[]>`
-    select p.proposal_id, p.call_id, r.record::json ->> 'outcome' as outcome from pending_calls p
-    join receipts r using (tenant_id, session_id, pending_call_id)
-    where p.tenant_id = ${tenantId} and p.session_id = any (${governed.map((capture) => capture.conversationId ?? '')})
-      and p.proposal_id = any (${governed.map((capture) => capture.captureId)})`
+    select c.proposal_id, d ->> 'call_id' as call_id, r.record::json ->> 'outcome' as outcome
+    from unnest(${governed.map(({ captureId }) => captureId)}::text[],
+      ${governed.map(({ conversationId }) => conversationId)}::text[],
+      ${governed.map(({ at }) => at)}::text[]) c (proposal_id, session_id, at)
+    cross join lateral (select * from session_events where at = c.at::timestamptz offset 0) e
+    cross join json_array_elements(e.record::json -> 'decisions') d
+    cross join lateral (
+      select record from receipts
+      where tenant_id = ${tenantId} and session_id = c.session_id and pending_call_id = d ->> 'pending_call_id' limit 1
+    ) r
+    where e.tenant_id = ${tenantId} and e.session_id = c.session_id and e.proposal_id = c.proposal_id`
   for (const { proposalId, callId, outcome } of rows) outcomes.get(proposalId)?.push([callId, outcome])
   return outcomes
 }

@@ -84,10 +84,12 @@ export async function findPlansOf(
   sql: Queryable,
   { tenantId, agent, environment }: Scope,
 ): Promise<{ approved: GovernancePlan | null; draft: GovernancePlan | null }> {
-  const rows = await sql<GovernancePlan[]>`
-    select distinct on (state) ${columns(sql)} from governance_plans
-    where tenant_id = ${tenantId} and agent = ${agent} and environment = ${environment} and state in ('approved', 'draft')
-    order by state, created_at desc, plan_id desc`
+  // The state stands in the statement itself, so that PostgreSQL knows how many plans have it.
+  const newest = (state: 'approved' | 'draft') => sql`
+    select ${columns(sql)} from governance_plans
+    where tenant_id = ${tenantId} and agent = ${agent} and environment = ${environment} and state = ${sql.unsafe(`'${state}'`)}
+    order by created_at desc, plan_id desc limit 1`
+  const rows = await sql<GovernancePlan[]>`(${newest('approved')}) union all (${newest('draft')})`
   return {
     approved: rows.find(({ state }) => state === 'approved') ?? null,
     draft: rows.find(({ state }) => state === 'draft') ?? null,

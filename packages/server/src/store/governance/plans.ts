@@ -77,24 +77,39 @@ export async function usePlan(sql: Queryable, tenantId: string, compiledHash: st
 
 /**
  * Removes plans that were last used more than `days` ago and to which nothing refers: no session, no draft or approval, no run
- * that waits. A user of the plan writes its row first, and is seen here, or finds it gone. Who refers to a plan is looked up
- * plan by plan (`offset 0`): reading all approvals and drafts of all tenants would take as long as one of them likes.
+ * that waits. Those to which something refers count as used, so that they are not looked at again until as many days have
+ * passed. A user of a plan writes its row first, and is seen here, or finds it gone. Who
+ * refers to a plan is looked up plan by plan (`offset 0`): reading all approvals and drafts of all tenants would take as long
+ * as one of them likes.
  */
-export async function deleteUnusedPlans(sql: Queryable, days: number, limit: number): Promise<number> {
-  const rows = await sql`
-    delete from plans p where not p.permanent and p.used_at < ${daysAgo(sql, days)} and (p.tenant_id, p.compiled_hash) in (
-      select u.tenant_id, u.compiled_hash from plans u
-      where not u.permanent and u.used_at < ${daysAgo(sql, days)}
-        and not exists (select 1 from governance_plans g
-          where g.tenant_id = u.tenant_id and g.compiled_hash = u.compiled_hash offset 0)
-        and not exists (select 1 from approved_plans a
-          where a.tenant_id = u.tenant_id and a.compiled_hash = u.compiled_hash offset 0)
-        and not exists (select 1 from runs r
-          where r.tenant_id = u.tenant_id and r.compiled_hash = u.compiled_hash and r.status in ('queued', 'running')
-          offset 0)
-      limit ${limit}
-    ) returning 1`
-  return rows.length
+export async function deleteUnusedPlans(
+  sql: Queryable,
+  days: number,
+  limit: number,
+): Promise<{ seen: number; removed: number }> {
+  const [row] = await sql<{ seen: number; removed: number }[]>`
+    with old as (
+      select tenant_id, compiled_hash from plans
+      where not permanent and used_at < ${daysAgo(sql, days)}
+      order by used_at limit ${limit} for update skip locked
+    ), judged as (
+      select o.*, exists (select 1 from governance_plans g
+          where g.tenant_id = o.tenant_id and g.compiled_hash = o.compiled_hash offset 0)
+        or exists (select 1 from approved_plans a
+          where a.tenant_id = o.tenant_id and a.compiled_hash = o.compiled_hash offset 0)
+        or exists (select 1 from runs r
+          where r.tenant_id = o.tenant_id and r.compiled_hash = o.compiled_hash and r.status in ('queued', 'running')
+          offset 0) as is_referred_to
+      from old o
+    ), kept as (
+      update plans p set used_at = clock_timestamp() from judged j
+      where p.tenant_id = j.tenant_id and p.compiled_hash = j.compiled_hash and j.is_referred_to
+    ), removed as (
+      delete from plans p using judged j
+      where p.tenant_id = j.tenant_id and p.compiled_hash = j.compiled_hash and not j.is_referred_to
+    )
+    select count(*)::int as seen, count(*) filter (where not is_referred_to)::int as removed from judged`
+  return row ?? { seen: 0, removed: 0 }
 }
 
 /** The hash of the plan in force for this agent and environment. Null when none was approved. */

@@ -36,7 +36,10 @@ export async function findRun(sql: Queryable, tenantId: string, runId: string): 
   return row ?? null
 }
 
-/** Runs that count against the budget now. With the tenant locked, none can be added meanwhile. */
+/**
+ * Runs that count against the budget now: a tenant may have 100,000, so this is no lookup by key. With the tenant locked,
+ * none can be added meanwhile.
+ */
 export async function countRuns(sql: Queryable, tenantId: string): Promise<number> {
   const [row] = await sql<{ used: number }[]>`
     select count(*)::int as used from runs
@@ -92,22 +95,33 @@ const CLAIM_LOCK = 4_319_002
 
 /**
  * Takes a run that waits, or whose instance went away, and counts the attempt before it is made. Tenants with fewer runs
- * under way come first, and those with as many as they may have wait. Null when there is none.
+ * under way come first, and those with as many as they may have wait. Null when there is none. Of each tenant one run is
+ * looked at, however many wait.
  */
 export async function claimRun(tx: Tx): Promise<ClaimedRun | null> {
   await tx`select pg_advisory_xact_lock(${CLAIM_LOCK})`
-  // What is under way is counted once, and not for each run that waits.
+  const unended = tx`status in ('queued', 'running')`
+  const free = tx`(status = 'queued' or (status = 'running' and claimed_until < clock_timestamp()))`
   const [row] = await tx<ClaimedRun[]>`
-    with busy as (
-      select tenant_id, count(*) as under_way from runs
-      where status = 'running' and claimed_until >= clock_timestamp() group by tenant_id
+    with recursive waiting as (
+      (select tenant_id from runs where ${unended} order by tenant_id limit 1)
+      union all
+      select next.tenant_id from waiting w cross join lateral (
+        select tenant_id from runs r where ${unended} and r.tenant_id > w.tenant_id order by tenant_id limit 1
+      ) next
+    ), first as (
+      select f.*, (
+        select count(*) from runs b
+        where b.tenant_id = w.tenant_id and b.status = 'running' and b.claimed_until >= clock_timestamp()
+      ) as under_way
+      from waiting w cross join lateral (
+        select tenant_id, run_id, created_at from runs r where r.tenant_id = w.tenant_id and ${unended} and ${free}
+        order by created_at limit 1 for update skip locked
+      ) f
     )
     update runs set status = 'running', claimed_until = clock_timestamp() + ${CLAIM}::interval, attempts = attempts + 1
     where (tenant_id, run_id) = (
-      select w.tenant_id, w.run_id from runs w left join busy on busy.tenant_id = w.tenant_id
-      where (w.status = 'queued' or (w.status = 'running' and w.claimed_until < clock_timestamp()))
-        and coalesce(busy.under_way, 0) < ${MOST_UNDER_WAY}
-      order by coalesce(busy.under_way, 0), w.created_at limit 1 for update of w skip locked
+      select tenant_id, run_id from first where under_way < ${MOST_UNDER_WAY} order by under_way, created_at limit 1
     )
     returning tenant_id, run_id, compiled_hash, against, attempts`
   return row ?? null

@@ -4,6 +4,9 @@ import type { Queryable, Tx } from '../../postgres/sql.js'
 import { daysAgo } from '../days-ago.js'
 import { deleteSome } from '../delete-some.js'
 
+/** Whose captures those of a session without an agent are. */
+export const UNNAMED_AGENT = 'default'
+
 export type ContentKind = 'arguments' | 'decisions' | 'response' | 'result' | 'approval' | 'reason'
 
 /** Something that the session's capture level allows to be stored. `ref` is the proposal or pending call it belongs to. */
@@ -73,7 +76,7 @@ export async function eraseContent(tx: Tx, tenantId: string, sessionId: string):
     ), uncaptured as (
       delete from captures c using sessions s
       where s.tenant_id = ${tenantId} and s.session_id = ${sessionId} and c.tenant_id = s.tenant_id
-        and c.at >= s.created_at - interval '1 minute' and c.conversation_id = s.session_id and c.governed
+        and c.agent = coalesce(s.agent, ${UNNAMED_AGENT}) and c.conversation_id = s.session_id and c.governed
     )
     delete from content where tenant_id = ${tenantId} and session_id = ${sessionId} returning 1`
   return rows.length
