@@ -93,9 +93,6 @@ export const serverSabotages: Bugs = {
       to: 'where session_id = c.session_id',
     },
   ],
-  'packages/server/src/store/captures/learned-tools.ts': [
-    { breaks: 'limit.jobs.found', from: 'c.agent = coalesce(s.agent, ${UNNAMED_AGENT})', to: 'c.agent is not null' },
-  ],
   'packages/server/src/captures/learn-captures.ts': [
     { breaks: 'background.set-aside', from: 'return isStatementTimeout(error) ?', to: 'return error === null ?' },
   ],
