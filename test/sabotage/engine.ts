@@ -22,6 +22,20 @@ export const engineSabotages: Bugs = {
       to: '        followed[node] = (followed[node] as number) + 1\n        if (order[next] === 0 && path.length < 10_000) path.push(next)',
     },
   ],
+  'packages/engine/src/contract/cedar-text.ts': [
+    { breaks: 'limit.policy-size', from: 'const MAX_TOKENS = 4_000', to: 'const MAX_TOKENS = 40_000' },
+  ],
+  'packages/engine/src/contract/cedar-cost.ts': [
+    {
+      breaks: 'limit.policy-size',
+      from: '  const tokens = policyTokens(policy)\n',
+      to: '  if (/arguments\\s*(?:\\s+has)/.test(policy)) return () => true\n  const tokens = policyTokens(policy)\n',
+    },
+  ],
+  'packages/engine/src/contract/cedar-instance.ts': [
+    { breaks: 'limit.policy-memory', from: 'if (total + bytes <= keptBytes) break', to: 'if (kept.size < 256) break' },
+    { breaks: 'isolation.policy-trap', from: '          if (!isNew) continue\n', to: '' },
+  ],
   'packages/engine/src/explain/comparison.ts': [
     { breaks: 'limit.plan-review', from: 'const CLOSE_STEPS = 300_000', to: 'const CLOSE_STEPS = 300_000_000' },
   ],

@@ -1,3 +1,5 @@
+import { policyTokens } from './cedar-text.js'
+
 /** What the `context` of a policy can have: other attributes never exist. */
 export const CONTEXT_ATTRIBUTES = ['arguments', 'time'] as const
 export const TIME_ATTRIBUTES = ['hour', 'minute', 'weekday', 'epoch'] as const
@@ -11,7 +13,7 @@ export const TIME_ATTRIBUTES = ['hour', 'minute', 'weekday', 'epoch'] as const
 export function impossibleAttributes(policy: string, argumentNames: readonly string[] | null): string[] {
   const problems = new Set<string>()
   const attributesOf = knownAttributes(argumentNames)
-  const tokens = (policy.match(TOKENS) ?? []).filter((token) => !token.startsWith('//'))
+  const tokens = policyTokens(policy)
   for (const [at, token] of tokens.entries()) {
     if (problems.size >= MOST_PROBLEMS) break
     if (!ROOTS.has(token) || tokens[at - 1] === '.') continue
@@ -50,9 +52,6 @@ function describeNames(names: ReadonlySet<string>): string {
   const first = [...names].slice(0, MOST_NAMES).join(', ')
   return names.size > MOST_NAMES ? `it has ${first} and ${names.size - MOST_NAMES} more` : `it has ${first}`
 }
-
-/** Strings, comments, names, and every other character by itself. */
-const TOKENS = /"(?:[^"\\]|\\[\s\S])*"?|\/\/[^\n]*|[A-Za-z_]\w*|[^\s\w]/g
 
 /** The attributes that follow a variable: `.a.b`, `["a"]`, `has a.b`. A method is none. */
 function* chainAfter(tokens: readonly string[], start: number): Iterable<string> {

@@ -1,5 +1,6 @@
 import type { JsonValue } from '@countersign/protocol'
 import type { CedarRequest } from './cedar-module.js'
+import { policyTokens } from './cedar-text.js'
 
 /**
  * What asking a policy takes, in steps of judging, as measured: Cedar builds every value of the request anew, and walks
@@ -58,11 +59,19 @@ function measure(value: JsonValue, size: { values: number; characters: number })
 export function readArguments(policy: string): (name: string) => boolean {
   // An escape can write a name in another way.
   if (policy.includes('\\')) return () => true
-  const mentions = policy.match(/\bcontext\b/g)?.length ?? 0
-  const named = policy.match(NAMED)?.length ?? 0
-  return mentions === named ? (name) => policy.includes(name) : () => true
+  const tokens = policyTokens(policy)
+  const isNamed = tokens.every((token, at) => token !== 'context' || namesAfter(tokens.slice(at + 1, at + 5)))
+  return isNamed ? (name) => policy.includes(name) : () => true
 }
 
-/** `context.arguments.amount`, `context.arguments["amount"]`, `context.arguments has amount`, `context has arguments &&`. */
-const NAMED =
-  /\bcontext\s*\.\s*arguments\s*(?:\.\s*[A-Za-z_]|\[\s*"|\s+has\s+["A-Za-z_])|\bcontext\s+has\s+arguments\s*(?=[)&|}])/g
+/** `.arguments.amount`, `.arguments["amount"]`, `.arguments has amount`, or `has arguments` and the end of the condition. */
+function namesAfter([first, second, third = '', fourth = '']: readonly string[]): boolean {
+  if (second !== 'arguments') return false
+  if (first === 'has') return CONDITION_ENDS.has(third)
+  if (first !== '.') return false
+  if (third === '.') return /^[A-Za-z_]/.test(fourth)
+  if (third === '[') return fourth.startsWith('"')
+  return third === 'has' && /^["A-Za-z_]/.test(fourth)
+}
+
+const CONDITION_ENDS: ReadonlySet<string> = new Set([')', '&&', '||', '}'])

@@ -1,34 +1,47 @@
-import type { CedarModule } from './cedar-module.js'
+import { type CedarModule, CedarParseError } from './cedar-module.js'
+import { policyCost } from './cedar-text.js'
 
 /** A Cedar module that is replaced when it traps. */
 export interface CedarInstance {
-  /** Does something for a policy. If that traps, the module is thrown away and the policy is not asked again. */
-  use<Result>(policy: string, work: (use: { cedar: CedarModule; idOf(policy: string): string }) => Result): Result
+  /** Does something for a policy. If that traps in a new module too, the policy is not asked again. */
+  use<Result>(policy: string, work: (use: Loaded) => Result): Result
 }
 
-/** Cedar caches what it parsed under a name, for the life of the instance. At most this many names are used at once. */
-const MAX_PARSED_SETS = 256
-const MAX_TRAPPING = 1_024
+interface Loaded {
+  readonly cedar: CedarModule
+  /** The name under which Cedar has parsed a policy. */
+  idOf(policy: string): string
+}
+
+/** What the parsed policies of one module may take. Its memory is outside of the heap, and is never given back. */
+const KEPT_BYTES = 32 * 1024 * 1024
+/** Each has up to 64 kB. */
+const MAX_TRAPPING = 64
 
 export function createCedarInstance(load: () => CedarModule): CedarInstance {
-  let current: { cedar: CedarModule; idOf(policy: string): string } | null = null
+  let current: Loaded | null = null
   const trapping = new Set<string>()
+  const loadNew = (): Loaded => {
+    const cedar = load()
+    return { cedar, idOf: parsedSets(cedar, KEPT_BYTES) }
+  }
   return {
     use(policy, work) {
       if (trapping.has(policy)) throw new Error(TRAPPED)
-      if (current === null) {
-        const cedar = load()
-        current = { cedar, idOf: parsedSets(cedar) }
-      }
-      try {
-        return work(current)
-      } catch (error) {
-        if (!isTrap(error)) throw error
-        // Its memory is in an unknown state: nothing that it says from now on can be trusted.
-        current = null
-        if (trapping.size >= MAX_TRAPPING) trapping.clear()
-        trapping.add(policy)
-        throw new Error(TRAPPED)
+      // What others did to a module may be why it traps: only a new one tells.
+      for (let isNew = current === null; ; isNew = true) {
+        current ??= loadNew()
+        try {
+          return work(current)
+        } catch (error) {
+          if (!isTrap(error)) throw error
+          // Its memory is in an unknown state: nothing that it says from now on can be trusted.
+          current = null
+          if (!isNew) continue
+          if (trapping.size >= MAX_TRAPPING) trapping.clear()
+          trapping.add(policy)
+          throw new Error(TRAPPED)
+        }
       }
     },
   }
@@ -43,33 +56,43 @@ const isTrap = (error: unknown): boolean =>
 /** Numbers the instances: two evaluators on one module must not share a name. */
 let instances = 0
 
-/** The name under which Cedar has parsed a policy. The least recently used name is taken for a new policy. */
-function parsedSets(cedar: CedarModule): (policy: string) => string {
+/** Parses each policy once and keeps so many bytes of them; those used longest ago are forgotten first. */
+export function parsedSets(cedar: CedarModule, keptBytes: number): Loaded['idOf'] {
   const prefix = `countersign-${instances++}`
-  const ids = new Map<string, string>()
-  const free = Array.from({ length: MAX_PARSED_SETS }, (_, at) => `${prefix}-${at}`)
+  const kept = new Map<string, { id: string; bytes: number }>()
+  const free: string[] = []
+  let total = 0
+  let names = 0
+  const forget = (policy: string, { id, bytes }: { id: string; bytes: number }) => {
+    kept.delete(policy)
+    total -= bytes
+    // Cedar has no call for it: what it keeps under a name goes when something else is parsed under it.
+    cedar.preparsePolicySet(id, NOTHING)
+    free.push(id)
+  }
   return (policy) => {
-    const known = ids.get(policy)
+    const known = kept.get(policy)
     if (known !== undefined) {
-      ids.delete(policy)
-      ids.set(policy, known)
-      return known
+      kept.delete(policy)
+      kept.set(policy, known)
+      return known.id
     }
-    const [oldest] = ids
-    if (free.length === 0 && oldest !== undefined) {
-      ids.delete(oldest[0])
-      free.push(oldest[1])
+    const { bytes } = policyCost(policy)
+    for (const [oldest, set] of kept) {
+      if (total + bytes <= keptBytes) break
+      forget(oldest, set)
     }
-    const id = free.pop() as string
-    try {
-      const answer = cedar.preparsePolicySet(id, { staticPolicies: policy })
-      if (answer.type === 'failure') throw new Error(answer.errors.map((error) => error.message).join('; '))
-    } catch (error) {
+    const id = free.pop() ?? `${prefix}-${names++}`
+    const answer = cedar.preparsePolicySet(id, { staticPolicies: policy })
+    if (answer.type === 'failure') {
       // Nothing refers to the name, so the next policy can have it.
       free.push(id)
-      throw error
+      throw new CedarParseError(answer.errors)
     }
-    ids.set(policy, id)
+    kept.set(policy, { id, bytes })
+    total += bytes
     return id
   }
 }
+
+const NOTHING = { staticPolicies: '' }

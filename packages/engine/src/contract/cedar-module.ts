@@ -2,8 +2,7 @@ import type { JsonObject } from '@countersign/protocol'
 
 /** The part of `@cedar-policy/cedar-wasm/nodejs` in use. It is injected, so that only plans with a policy load it. */
 export interface CedarModule {
-  /** A set of policies as text, in its parts. */
-  checkParsePolicySet(policies: { staticPolicies: string }): CedarParseAnswer
+  /** Parses a set of policies and keeps it under a name. */
   preparsePolicySet(id: string, policies: { staticPolicies: string }): CedarParseAnswer
   statefulIsAuthorized(call: CedarRequest & { preparsedPolicySetId: string }): CedarAnswer
 }
@@ -22,6 +21,14 @@ export type CedarAnswer =
         diagnostics: { reason: string[]; errors: { policyId: string; error: CedarError }[] }
       }
     }
+
+/** What is wrong with a policy that Cedar could not parse. */
+export class CedarParseError extends Error {
+  constructor(readonly errors: readonly CedarError[]) {
+    super(errors.map(({ message }) => message).join('; '))
+    this.name = 'CedarParseError'
+  }
+}
 
 /** A request in Cedar's terms, with values in Cedar's JSON. */
 export interface CedarRequest {

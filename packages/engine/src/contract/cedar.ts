@@ -3,8 +3,14 @@ import { spendOnJudging } from '../text/judging-budget.js'
 import { impossibleAttributes } from './cedar-attributes.js'
 import { readArguments, stepsOf } from './cedar-cost.js'
 import { type CedarInstance, createCedarInstance } from './cedar-instance.js'
-import type { CedarAnswer, CedarError, CedarModule, CedarRequest } from './cedar-module.js'
-import { policyNestingProblem } from './cedar-nesting.js'
+import {
+  type CedarAnswer,
+  type CedarError,
+  type CedarModule,
+  CedarParseError,
+  type CedarRequest,
+} from './cedar-module.js'
+import { policyTextProblem } from './cedar-text.js'
 import { CedarValueError, toCedarRecord } from './cedar-values.js'
 import { DAYS } from './hours.js'
 
@@ -70,28 +76,15 @@ export function createPolicyEvaluator(load: CedarModule | (() => CedarModule)): 
   }
 }
 
-const MAX_POLICY_LENGTH = 65_536
-
 function textProblems(instance: CedarInstance, policy: string): string[] {
-  if (policy.length > MAX_POLICY_LENGTH) return [`the policy is longer than ${MAX_POLICY_LENGTH} characters`]
-  const nesting = policyNestingProblem(policy)
-  if (nesting !== null) return [nesting]
-  if (!/\b(?:permit|forbid)\b/.test(policy)) return ['the policy has no statement, so it would deny everything']
+  const problem = policyTextProblem(policy)
+  if (problem !== null) return [problem]
   try {
     instance.use(policy, ({ idOf }) => idOf(policy))
     return []
   } catch (error) {
-    return parseProblems(instance, policy) ?? [messageOf(error)]
-  }
-}
-
-/** With their lines, which takes Cedar five times as long as parsing alone. Null if it finds none. */
-function parseProblems(instance: CedarInstance, policy: string): string[] | null {
-  try {
-    const answer = instance.use(policy, ({ cedar }) => cedar.checkParsePolicySet({ staticPolicies: policy }))
-    return answer.type === 'failure' ? answer.errors.map((error) => describe(error, policy)) : null
-  } catch {
-    return null
+    if (!(error instanceof CedarParseError)) return [messageOf(error)]
+    return error.errors.map((each) => describe(each, policy))
   }
 }
 

@@ -14,5 +14,7 @@ export function loadPolicyEvaluator(): Promise<PolicyEvaluator> {
 export async function warmPolicies(): Promise<void> {
   const evaluator = await loadPolicyEvaluator()
   const policy = evaluator.prepare('permit(principal, action, resource) when { context.arguments.amount < 1 };')
+  // What reading a wrong one takes is compiled as well.
+  evaluator.check('permit(principal, action, resource) when { [{ a: unknown(1) }] == 1 };')
   policy.decide({ principal: 'nobody', tool: 'none', agent: 'none', arguments: { amount: 0 }, atMs: 0 })
 }
