@@ -36,6 +36,9 @@ export const engineSabotages: Bugs = {
     { breaks: 'limit.policy-memory', from: 'if (total + bytes <= keptBytes) break', to: 'if (kept.size < 256) break' },
     { breaks: 'isolation.policy-trap', from: '          if (!isNew) continue\n', to: '' },
   ],
+  'packages/engine/src/compile/prepare-policy.ts': [
+    { breaks: 'limit.policy-memory', from: '  addWeight(bytes)\n', to: '' },
+  ],
   'packages/engine/src/explain/comparison.ts': [
     { breaks: 'limit.plan-review', from: 'const CLOSE_STEPS = 300_000', to: 'const CLOSE_STEPS = 300_000_000' },
   ],

@@ -1,5 +1,4 @@
 import type { Checkpoint, CompiledContract, CompiledSession } from '@countersign/protocol'
-import type { PolicyEvaluator, PreparedPolicy } from '../contract/cedar.js'
 import { type PreparedHours, prepareHours } from '../contract/hours.js'
 import type {
   PreparedBind,
@@ -18,12 +17,13 @@ import { flatMapInSteps, type Steps } from '../text/steps.js'
 import { FIXES } from './fixes.js'
 import { prepareInvariants, preparePath } from './prepare-invariant.js'
 import { prepareKept } from './prepare-kept.js'
+import type { PreparePolicy } from './prepare-policy.js'
 import type { Report } from './problem.js'
 
 export interface ContractSurroundings {
   readonly file: string | undefined
   readonly session: CompiledSession['session']
-  readonly policy: PolicyEvaluator | undefined
+  readonly preparePolicy: PreparePolicy
   readonly preconditions: readonly PreparedPrecondition[]
   readonly provides: readonly Provision[]
   /** The names of envelopes that the plan keeps per key. */
@@ -67,26 +67,13 @@ export function* prepareContract(contract: CompiledContract, around: ContractSur
     denyWhen: new Set(contract.labels?.deny_when),
     plainRules: countPlainRules(contract, around),
     checkpoints: yield* prepareCheckpoints(contract.checkpoint, report),
-    policy: preparePolicy(contract.policy?.cedar, around.policy, report, argumentNames(contract.arguments)),
+    policy: yield* around.preparePolicy(contract.policy?.cedar, report, argumentNames(contract.arguments)),
     hours: prepareHoursOf(contract.hours, report),
     risk: riskOf(contract, around.session.risk_defaults ?? {}),
     commitRequirement: contract.commit_requirement,
     rollsBack: contract.evidence_class === 'local_transaction',
     outputPaths: outputPathsOf([...kept.binds, ...kept.establishes], around.provides),
   }
-}
-
-export function preparePolicy(
-  text: string | undefined,
-  evaluator: PolicyEvaluator | undefined,
-  report: Report,
-  names: readonly string[] | null,
-): PreparedPolicy | null {
-  if (text === undefined || evaluator === undefined) return null
-  const problems = evaluator.check(text, names)
-  if (problems.length === 0) return evaluator.prepare(text)
-  report(['policy', 'cedar'], `the policy cannot be used: ${problems.join('; ')}`, 'correct the Cedar policy')
-  return null
 }
 
 /** The arguments that a closed schema lists; null if others may be there. */

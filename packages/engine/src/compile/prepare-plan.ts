@@ -18,8 +18,9 @@ import { checkCounts } from './check-counts.js'
 import { checkReferences } from './check-references.js'
 import { FIXES } from './fixes.js'
 import { buildPhaseGraph } from './phase-graph.js'
-import { prepareContract, prepareHoursOf, preparePolicy } from './prepare-contract.js'
+import { prepareContract, prepareHoursOf } from './prepare-contract.js'
 import { keyedEnvelopes } from './prepare-kept.js'
+import { policiesOfPlan } from './prepare-policy.js'
 import { preparePrecondition } from './prepare-precondition.js'
 import { preparePricing } from './prepare-pricing.js'
 import { prepareSharedLimits } from './prepare-shared-limits.js'
@@ -137,6 +138,7 @@ function* preparePartsOf(compiled: CompiledSession, options: PrepareOptions): St
   checkCounts(compiled.contracts, provisions, sessionReport)
   const contracts = new Map<string, PreparedContract>()
   const keyed = keyedEnvelopes(compiled.contracts)
+  const preparePolicy = policiesOfPlan(options.policy)
   for (const [index, contract] of compiled.contracts.entries()) {
     yield
     const report = reportTo(contract.tool, index)
@@ -148,7 +150,7 @@ function* preparePartsOf(compiled: CompiledSession, options: PrepareOptions): St
     const prepared = yield* prepareContract(contract, {
       file: options.contractFiles?.get(contract.tool),
       session,
-      policy: options.policy,
+      preparePolicy,
       preconditions: demands[index] ?? [],
       provides: [...(provisions.get(contract.tool)?.values() ?? [])],
       keyedEnvelopes: keyed,
@@ -158,13 +160,15 @@ function* preparePartsOf(compiled: CompiledSession, options: PrepareOptions): St
   }
   yield
   yield* checkReferences(compiled, graph, reportTo)
+  beginContract()
+  const policy = yield* preparePolicy(session.policy?.cedar, sessionReport, null)
   const plan: Plan = {
     hash: sha256Hex(canonical),
     weight: weightSoFar() + contracts.size * WEIGHT_OF_CONTRACT + canonical.length * WEIGHT_OF_CHARACTER,
     session,
     contracts,
     phases: graph,
-    policy: preparePolicy(session.policy?.cedar, options.policy, sessionReport, null),
+    policy,
     hours: prepareHoursOf(session.hours, sessionReport),
     shared: prepareSharedLimits(compiled, sessionReport),
     ...derivedFrom(compiled, contracts),

@@ -5,7 +5,7 @@ import type { Steps } from './steps.js'
  * thousands of patterns and schemas. Each is harmless; together they would block the process for minutes.
  */
 const PLAN_COST = 5_000_000
-/** What one contract of it may cost. The process can do other work between its paths, patterns and schemas. */
+/** What one contract of it may cost. The process can do other work between its paths, patterns, schemas and policies. */
 const CONTRACT_COST = 1_000_000
 /** What they may keep in memory, in bytes: large patterns weigh ten thousand times their text. */
 const PLAN_WEIGHT = 64 * 1024 * 1024
@@ -81,7 +81,8 @@ export function spendOnCompiling(cost: number): string | null {
   return left.contractCost < 0 || left.contractWeight < 0 ? tooLarge('contract') : null
 }
 
-const tooLarge = (what: string) => `the paths, schemas and regular expressions of the ${what} are too large together`
+const tooLarge = (what: string) =>
+  `the paths, schemas, policies and regular expressions of the ${what} are too large together`
 
 /** Notes what a compiled part keeps in memory, in bytes as measured. */
 export function addWeight(bytes: number): void {
