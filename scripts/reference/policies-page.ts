@@ -74,6 +74,7 @@ export const policySections = (): string[] => [
   '## context',
   table(['attribute', 'what it is'], named(POLICY_CONTEXT)),
   `\`context\` has ${CONTEXT_ATTRIBUTES.map((name) => `\`${name}\``).join(' and ')} and nothing else; \`context.time\` has ${TIME_ATTRIBUTES.map((name) => `\`${name}\``).join(', ')}; \`action\` and \`resource\` have no attributes. A policy that reads another one does not compile. Entities have no parents, so \`in\` finds only the entity itself.`,
+  'A policy has at most 4,000 words, values and signs, and 64 kB with its spaces and comments; those of all tools of a plan, each text once, about 160,000. Send a long list as an attribute of the principal instead of writing it into the policy.',
   '## Values',
   table(['JSON', 'in the policy'], POLICY_VALUES),
   'A key `__entity`, `__extn` or `__expr`, and a number with more than 4 places, are errors.',
