@@ -9,6 +9,7 @@ export const LIMIT_MEANINGS: Readonly<Record<keyof typeof LIMITS, string>> = {
   largeBodyBytes: 'size of a request body with a proposal, receipts, captures or a run',
   bodySeconds: 'time to receive a request body',
   headerLines: 'header lines of a request; one of more is refused, and its connection is closed',
+  queryLength: 'characters of the query of a request, as they are sent',
   bodyValues:
     'values in a request body above 256 kB: objects, arrays, and what they hold; a number of more than 17 digits counts as ten',
   recordedBodyValues: 'the same in a body with captures or a run',

@@ -39,6 +39,8 @@ export const limits = {
   'limit.fair.large-bodies': 'A large body of one tenant is read beside the requests of others, who do not wait for it',
   'limit.fair.refused-bodies': 'A body that is wrong everywhere is refused for its first twenty faults, in small pieces',
   'limit.fair.cookies': 'A cookie is found in a header of 16 kB in less than a millisecond, whatever a stranger wrote into it',
+  'limit.fair.forwarded':
+    'Whose address a request comes from is found in a fifth of a millisecond, whatever a stranger wrote into X-Forwarded-For: no more of it is read than trusted proxies wrote',
   'limit.fair.kept-values':
     'What calls add to the state of a session is bounded, and takes time in proportion: each value takes steps of judging, and a session keeps 8,192 keys',
   'limit.fair.under-a-lock': 'A costly decision that is made under a lock leaves the thread to others after each of its pieces',
@@ -94,7 +96,8 @@ export const limits = {
   'limit.connections.pipelined': 'A connection has one request under way and eight that wait; one more ends it, and what follows in the same piece is not read',
   'limit.connections.trailers': 'A chunked body is followed by at most 256 lines, and the connection ends with more',
   'limit.connections.header-lines': 'A request of more than 100 header lines is refused before anything is done for it, and its connection ends',
-  'limit.path.names': 'The names in a path are compared as they were sent: only parameters are decoded',
+  'limit.query.length': 'A query of more than 8,192 characters is refused unread, and so is any query where a path has no parameters',
+  'limit.path.names': 'The names in a path are compared as they were sent: only parameters are decoded, and `..` is a name like any other',
   'environment.disable': 'COUNTERSIGN_DISABLE set to true, 1, yes or on turns capture off',
   'environment.api-key': 'COUNTERSIGN_API_KEY supplies the API key',
   'environment.api-url': 'COUNTERSIGN_API_URL supplies the address of the API',

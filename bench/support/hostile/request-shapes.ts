@@ -82,6 +82,20 @@ export const REQUEST_SHAPES: readonly Shape[] = [
     },
   },
   {
+    name: 'stranger: a header of commas',
+    build: () => async (attacker) => {
+      const asked = `GET /x HTTP/1.1\r\nHost: x\r\nX-Forwarded-For: ${','.repeat(15_500)}\r\n\r\n`
+      await asking(attacker, { connections: 200, seconds: 8, asked: asked.repeat(3) })
+    },
+  },
+  {
+    name: 'stranger: a path that leads up and down',
+    build: () => async (attacker) => {
+      const asked = `GET /${'%41/../'.repeat(2_200)} HTTP/1.1\r\nHost: x\r\n\r\n`
+      await asking(attacker, { connections: 200, seconds: 8, asked })
+    },
+  },
+  {
     name: 'connections: 400 bodies of which one byte comes',
     build: () => {
       const compiled = compiledOf({ contracts: [{ tool: 'act', ...FIXED }] })

@@ -48,6 +48,8 @@ proves('limit.path.names', async () => {
     expect(response.headers.get('content-type')).not.toBe('application/json')
   }
   expect((await runtime.fetch('http://x/metrics')).status).toBe(200)
+  for (const path of ['/api/../metrics', '/api/%2e%2e/metrics', '/api/./../metrics'])
+    expect([path, await ask('GET', path)]).toEqual([path, 404])
 })
 
 /** A plan of 4 kB that takes some 20 MB once it is prepared. */

@@ -8,6 +8,7 @@ import { createMemories } from '../../../packages/server/src/base/memory/memorie
 import { readRequest } from '../../../packages/server/src/context/http-request.js'
 import { createHeldBodies } from '../../../packages/server/src/http/held-bodies.js'
 import { readBody } from '../../../packages/server/src/http/read-body.js'
+import { proves } from '../../support/proves.js'
 import { echoHandlers } from '../../support/runtime/echo-handlers.js'
 import { routeRequest } from '../../support/runtime/runtime.js'
 import { withRuntime } from '../../support/runtime/with-runtime.js'
@@ -140,6 +141,24 @@ test('an unknown query parameter, one given twice, and a body where none belongs
   expect((await runtime.fetch(new Request(url, { headers }))).status).toBe(400)
   const withKey = await send('addLabel', { rawBody: '{"label":"a"}', query: { [runtime.key]: '1' } })
   expect([withKey.status, (await withKey.text()).includes(runtime.key)]).toEqual([400, false])
+})
+
+proves('limit.query.length', async () => {
+  const plan = (query: string) => {
+    const headers = { authorization: `Bearer ${runtime.key}` }
+    return runtime.fetch(new Request(`http://localhost/api/v1/governance/plan?${query}`, { headers }))
+  }
+  const named = 'agent=a&environment=production'
+  expect((await plan(`${named}${'&'.repeat(8_191 - named.length)}`)).status).toBe(200)
+  const longer = await plan(`${named}${'&'.repeat(8_192 - named.length)}`)
+  expect([longer.status, (await longer.json()).detail]).toEqual([400, 'query: more than 8192 characters'])
+  const label = new Request(routeRequest('addLabel', { key: runtime.key, rawBody: '{"label":"a"}' }))
+  const ask = async (query: string) => {
+    const answer = await runtime.fetch(new Request(`${label.url}${query}`, label.clone()))
+    return [answer.status, (await answer.json()).detail]
+  }
+  expect((await ask('?'))[0]).toBe(200)
+  expect(await ask(`?${'&a'.repeat(4_000)}`)).toEqual([400, 'query: this path has no parameters'])
 })
 
 test('text that only looks like an escaped NUL is taken as it is', async () => {

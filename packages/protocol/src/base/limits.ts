@@ -7,6 +7,7 @@ export const LIMITS = {
   largeBodyBytes: 4 * 1024 * 1024,
   bodySeconds: 15,
   headerLines: 100,
+  queryLength: 8_192,
   bodyValues: 200_000,
   recordedBodyValues: 500_000,
   bodyNames: 20_000,

@@ -13,17 +13,28 @@ describe('what is asked for', () => {
     ['/a?b=/../c', '/a', '?b=/../c'],
     ['/a%2Fb', '/a%2Fb', ''],
     ['//etc/passwd', '//etc/passwd', ''],
-    ['/a/../b', '/b', ''],
-    ['/a/%2e%2e/b', '/b', ''],
+    ['/a/../b', '/a/../b', ''],
+    ['/a/%2e%2e/b', '/a/%2e%2e/b', ''],
     ['/.well-known/x', '/.well-known/x', ''],
-    ['/a#b?c', '/a', ''],
     ['http://elsewhere/a?b', '/a', '?b'],
+    ['HTTPS://elsewhere:1//a', '//a', ''],
     ['/a?b=\\', '/a', '?b=\\'],
   ])('%s', (url, path, query) => {
     expect(request(url)).toMatchObject({ path, query })
   })
 
-  test.each(['*', '', '/a\\b', 'http://', 'ftp://elsewhere/a', 'elsewhere:443'])('%s is no path', (url) => {
+  test.each([
+    '*',
+    '',
+    '/a\\b',
+    '/a#b?c',
+    '/a?b#c',
+    'http://',
+    'http:///a',
+    'http://elsewhere?b',
+    'ftp://elsewhere/a',
+    'elsewhere:443',
+  ])('%s is no path', (url) => {
     expect(request(url)).toMatchObject({ path: null, query: '' })
   })
 })

@@ -142,11 +142,7 @@ export function createApp(parts: AppParts): RequestListener {
     })
   }
   const clientAddress = clientAddressBehind(parts.config.trustedProxies)
-  return beginInTurn(begin, (incoming) =>
-    senderAt(incoming, () =>
-      clientAddress(incoming.socket.remoteAddress, readRequest(incoming).header('x-forwarded-for')),
-    ),
-  )
+  return beginInTurn(begin, (incoming) => senderAt(incoming, () => clientAddress(incoming)))
 }
 
 /** The session and workflow that a request names: in its path, or in the body that creates a session. */

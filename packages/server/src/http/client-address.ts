@@ -1,18 +1,29 @@
+import type { IncomingMessage } from 'node:http'
 import { BlockList, isIP } from 'node:net'
+import { headerOf } from '../context/http-request.js'
 
-export type ClientAddress = (remoteAddress: string | undefined, forwardedFor: string | null) => string
+export type ClientAddress = (incoming: Pick<IncomingMessage, 'socket' | 'rawHeaders'>) => string
 
-/** X-Forwarded-For counts only as far as trusted proxies wrote it: read from the right, until one is not trusted. */
+/** More proxies than anybody has in a row. */
+const MOST_HOPS = 16
+
+/**
+ * X-Forwarded-For counts only as far as trusted proxies wrote it: read from the right, until one is not trusted. The rest
+ * of it is a stranger's, of any length, and this is asked before requests take turns: it is not looked at.
+ */
 export function clientAddressBehind(trustedProxies: readonly string[]): ClientAddress {
   const isTrusted = trustedNetworks(trustedProxies)
-  return (remoteAddress, forwardedFor) => {
-    let address = plain(remoteAddress ?? '')
-    if (forwardedFor === null) return address
-    const hops = forwardedFor.split(',').map((hop) => plain(hop.trim()))
-    while (isTrusted(address)) {
-      const before = hops.pop()
-      if (before === undefined || isIP(before) === 0) break
+  return ({ socket, rawHeaders }) => {
+    let address = plain(socket.remoteAddress ?? '')
+    if (!isTrusted(address)) return address
+    const hops = headerOf(rawHeaders, 'x-forwarded-for') ?? ''
+    let end = hops.length
+    for (let hop = 0; hop < MOST_HOPS && end > 0 && isTrusted(address); hop++) {
+      const comma = hops.lastIndexOf(',', end - 1)
+      const before = plain(hops.slice(comma + 1, end).trim())
+      if (isIP(before) === 0) break
       address = before
+      end = comma
     }
     return address
   }

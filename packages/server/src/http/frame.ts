@@ -29,7 +29,7 @@ export function createFrame(services: Services): Frame {
       id,
       http,
       log: services.log.with({ request_id: id }),
-      clientAddress: clientAddress(http.incoming.socket.remoteAddress, http.header('x-forwarded-for')),
+      clientAddress: clientAddress(http.incoming),
       replyHeaders: new ReplyHeaders(),
     }
   }
