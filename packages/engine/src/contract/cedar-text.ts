@@ -14,7 +14,7 @@ export function policyTextProblem(policy: string): string | null {
 }
 
 const MAX_LENGTH = 65_536
-/** Cedar takes 1 to 5 µs for each, and 20 where each fifth is an error. Ordinary policies have twenty to a few hundred. */
+/** Cedar takes 1 to 7 µs for each, and 20 where each fifth is an error. Ordinary policies have twenty to a few hundred. */
 const MAX_TOKENS = 4_000
 
 /** The words, strings, numbers and signs of a policy, without spaces and comments. */
