@@ -58,10 +58,11 @@ export const serverSabotages: Bugs = {
     },
   ],
   'packages/server/src/store/workflows/handoffs.ts': [
+    { breaks: 'limit.jobs.pieces', from: 'order by h.turn, h.expires_at limit', to: 'order by h.expires_at limit' },
     {
       breaks: 'limit.jobs.pieces',
-      from: 'order by row_number() over (partition by tenant_id order by expires_at), expires_at',
-      to: 'order by expires_at',
+      from: 'order by expires_at limit ${limit}\n    ) h',
+      to: 'order by expires_at\n    ) h',
     },
   ],
   'packages/server/src/process/mail/mail-worker.ts': [

@@ -191,6 +191,21 @@ proves('limit.jobs.pieces', 'offers that nobody took expire in turn between tena
   expect(offers.map(({ handoffId }) => handoffId)).toContain(handoff_id)
 })
 
+proves('limit.jobs.pieces', 'of the offers of a tenant that left many few are looked at', async () => {
+  const OFFERS = 20_000
+  const { handoff_id } = await offer(await openWorkflow(api))
+  await runtime.sql`
+    insert into handoffs (tenant_id, workflow_id, handoff_id, from_session, from_role, to_role, state, labels, body_hash,
+      offered_at, expires_at)
+    select tenant_id, workflow_id, handoff_id || n, from_session, from_role, to_role, state, labels, body_hash, offered_at,
+      now() - interval '1 hour' + n * interval '1 second'
+    from handoffs, generate_series(1, ${OFFERS}::int) n where handoff_id = ${handoff_id}`
+  await runtime.sql`analyze handoffs`
+  const read = await database.transaction('jobs', (tx) => rowsRead(tx, 'handoffs', () => listLapsedOffers(tx, 50)))
+  expect(read).toBeLessThan(500)
+  await runtime.sql`delete from handoffs`
+})
+
 proves('limit.jobs.pieces', 'of a tenant whose offer could not be written as expired the others wait', async () => {
   const broken = await runtime.createTenant()
   const sound = await runtime.createTenant()

@@ -133,12 +133,28 @@ export interface LapsedOffer {
   readonly handoffId: string
 }
 
-/** Offers that nobody took in time, the oldest first; in turn between the tenants, so that none keeps the others waiting. */
+/**
+ * Offers that nobody took in time, the oldest first; in turn between the tenants, so that none keeps the others waiting. Of a
+ * tenant no more are looked at than are wanted in all: it may have millions.
+ */
 export async function listLapsedOffers(sql: Queryable, limit: number): Promise<LapsedOffer[]> {
   return sql<LapsedOffer[]>`
-    select tenant_id, workflow_id, handoff_id from handoffs
-    where state = 'offered' and expires_at <= clock_timestamp()
-    order by row_number() over (partition by tenant_id order by expires_at), expires_at limit ${limit}`
+    with recursive waiting as (
+      (select tenant_id, expires_at from handoffs where state = 'offered' order by tenant_id, expires_at limit 1)
+      union all
+      select next.* from waiting w cross join lateral (
+        select tenant_id, expires_at from handoffs h where h.state = 'offered' and h.tenant_id > w.tenant_id
+        order by h.tenant_id, h.expires_at limit 1
+      ) next
+    ), lapsed as (
+      select tenant_id from waiting where expires_at <= statement_timestamp() order by expires_at limit ${limit}
+    )
+    select h.tenant_id, h.workflow_id, h.handoff_id from lapsed l cross join lateral (
+      select tenant_id, workflow_id, handoff_id, expires_at, row_number() over (order by expires_at) as turn from handoffs
+      where tenant_id = l.tenant_id and state = 'offered' and expires_at <= statement_timestamp()
+      order by expires_at limit ${limit}
+    ) h
+    order by h.turn, h.expires_at limit ${limit}`
 }
 
 /** Erases notes of handoffs that were settled more than `days` ago. Returns how many. */
