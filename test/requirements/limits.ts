@@ -30,7 +30,7 @@ export const limits = {
   'limit.confidence': 'Confidence turns medium at 5 samples and high at 10',
   'limit.fair.begin': 'Requests begin in turn between those who send them, and so do the statements that let them in',
   'limit.fair.large-replies':
-    'Replies of megabytes are read and written one at a time for a tenant, and six in all; sessions with states of megabytes one at a time for a tenant, and kills of them apart from all else',
+    'Replies of megabytes are read and written one at a time for a tenant, and six in all; sessions with states of megabytes, and what a workflow reads of them, one at a time for a tenant, and kills of them apart from all else',
   'limit.fair.reads':
     'A tenant reads on half of the connections that are kept for reading, and what others do waits for none of it; a session is read once the body of its request has come',
   'limit.fair.plans': 'Expensive work of one tenant leaves the turns and plans of another tenant alone',
@@ -44,6 +44,8 @@ export const limits = {
   'limit.fair.kept-values':
     'What calls add to the state of a session is bounded, and takes time in proportion: each value takes steps of judging, and a session keeps 8,192 keys',
   'limit.fair.under-a-lock': 'A costly decision that is made under a lock leaves the thread to others after each of its pieces',
+  'limit.fair.definitions':
+    'The definition of a workflow is checked and hashed once, in turns with the work of other tenants and before anything is locked, in time that grows with its length',
   'limit.fair.roles-counted-first': 'Roles and handoffs of a workflow are counted before one of them is looked at',
   'limit.fair.values': 'A body that is parsed in one piece beside requests has at most 200,000 values; captures and runs, which are read in a thread, 500,000',
   'limit.fair.names': 'The members of a large body have at most 20,000 different names: parsing more of them takes long in one piece',

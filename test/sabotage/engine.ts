@@ -2,6 +2,10 @@ import type { Bugs } from './sabotages.js'
 
 /** What contracts mean, how a session's state moves, what is learned. */
 export const engineSabotages: Bugs = {
+  'packages/engine/src/compile/workflow/workflow-problems.ts': [
+    { breaks: 'limit.fair.definitions', from: 'tools.get(edge.to) ?? new Set(known)', to: 'new Set(known)' },
+    { breaks: 'limit.fair.definitions', from: '    yield null\n', to: '' },
+  ],
   'packages/engine/src/state/apply-proposal.ts': [
     {
       breaks: 'snapshot.actual-cost',

@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto'
 import { pathOf, ROUTES } from '@countersign/protocol'
 import { type Attacker, createSession } from './attacker.js'
 import { compiledOf, FIXED, many, type Shape } from './shape.js'
@@ -57,6 +58,22 @@ export const REQUEST_SHAPES: readonly Shape[] = [
       const plan = compiledOf({ contracts: [{ tool: 'act', ...FIXED }] })
       return async (attacker) => {
         await createSession(attacker, plan, { workflow: { workflow_id: 'w', role: 'a', definition } })
+      }
+    },
+  },
+  {
+    name: 'workflows: every handoff between roles with many tools',
+    build: () => {
+      const names = many(64, (at) => `r${at}`)
+      const tools = many(512, (at) => `t${at}`)
+      const definition = {
+        roles: Object.fromEntries(names.map((name) => [name, { root: true, tools }])),
+        handoffs: names.flatMap((from) => names.map((to) => ({ from, to }))),
+      }
+      const plan = compiledOf({ contracts: [{ tool: 'act', ...FIXED }] })
+      return async (attacker) => {
+        const workflow = () => ({ workflow_id: randomUUID(), role: 'r0', definition })
+        await Promise.all(many(24, () => createSession(attacker, plan, { workflow: workflow() })))
       }
     },
   },

@@ -32,7 +32,7 @@ export {
 } from './compile/prepare-plan.js'
 export type { ContractSource } from './compile/read-source.js'
 export { compileWorkflow, type WorkflowCompilation } from './compile/workflow/compile-workflow.js'
-export { firstWorkflowProblem, workflowProblems } from './compile/workflow/workflow-problems.js'
+export { firstWorkflowProblemInSteps, workflowProblems } from './compile/workflow/workflow-problems.js'
 export {
   createPolicyEvaluator,
   type PolicyEvaluator,

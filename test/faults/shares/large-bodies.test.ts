@@ -1,6 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { getPriority } from 'node:os'
-import type { JsonValue } from '@countersign/protocol'
+import { hashValue, saltedHash } from '@countersign/engine'
+import type { JsonValue, WorkflowDefinition } from '@countersign/protocol'
 import { afterAll, expect, test } from 'vitest'
 import { turns } from '../../../packages/server/src/base/work/in-turns.js'
 import { TaskFailed } from '../../../packages/server/src/base/work/worker-thread.js'
@@ -9,6 +10,7 @@ import { capturesOf } from '../../support/data/captures.js'
 import { proves } from '../../support/proves.js'
 import { expectStatus, LOOKUP, openSession } from '../../support/runtime/governed-session.js'
 import { withRuntime } from '../../support/runtime/with-runtime.js'
+import { PAYMENT_PLAN } from '../../support/runtime/workflow.js'
 
 /** The thread in which large bodies are read, held up while a test wants it. */
 const real = createTaskThread()
@@ -92,6 +94,40 @@ test('what is wrong with a large body is said as it is said of a small one', asy
   })
   expect(wrong.status).toBe(400)
   expect(wrong.problem?.detail).toContain('body')
+})
+
+proves('limit.fair.definitions', 'a long definition has the hash that it would have at once', async () => {
+  const tools = Array.from({ length: 512 }, (_, at) => `tool_${at}`.padEnd(100, '_'))
+  const names = Array.from({ length: 16 }, (_, at) => `role_${at}`)
+  const roles = Object.fromEntries(names.map((name) => [name, { root: true, tools }]))
+  const handoffs = names.flatMap((from) => names.map((to) => ({ from, to })))
+  const create = (definition: WorkflowDefinition, session_id = 'first') => {
+    const workflow = { workflow_id: 'long-definition', role: 'role_0', definition }
+    return api.createSession({ body: { session_id, holder_id: 'holder-1', ...PAYMENT_PLAN, workflow } })
+  }
+  const definition = { roles, handoffs }
+  const first = await create(definition)
+  expect(first.status).toBe(201)
+  expect((await create(definition)).body).toEqual(first.body)
+  expect((await create(definition, 'second')).status).toBe(201)
+  const other = { roles, handoffs: handoffs.slice(1) }
+  expect((await create(other)).problem?.code).toBe('SESSION_EXISTS')
+  expect((await create(other, 'third')).problem?.code).toBe('WORKFLOW_EXISTS')
+  const wrong = { roles, handoffs: [...handoffs, { from: 'role_0', to: 'role_99' }] }
+  expect((await create(wrong, 'third')).problem?.detail).toContain('handoffs.256.to: there is no role "role_99"')
+  const [stored] = await runtime.sql`select definition_hash from workflows where workflow_id = 'long-definition'`
+  expect(Object.values(stored ?? {})).toEqual([hashValue(definition)])
+  const [session] = await runtime.sql<{ salt: string; hash: string; compiled: string }[]>`
+    select hash_salt as salt, body_hash as hash, compiled_hash as compiled from sessions where session_id = 'first'`
+  const workflow = { workflow_id: 'long-definition', role: 'role_0', definition }
+  const hashed = {
+    session_id: 'first',
+    holder_id: 'holder-1',
+    unmatched_policy: 'block',
+    capture_level: 'redacted',
+    workflow,
+  }
+  expect(session?.hash).toBe(saltedHash(session?.salt ?? '', { ...hashed, compiled_hash: session?.compiled ?? '' }))
 })
 
 test('a body that takes too long to read is refused, and the next one is read', async () => {

@@ -2,7 +2,7 @@ import { hashPlan, hashPlanInSteps, type Plan } from '@countersign/engine'
 import type { CompiledSession } from '@countersign/protocol'
 import type { Context } from './context.js'
 import { refusePlan, requireNotRefused } from './refuse-plan.js'
-import { inOwedTurns, isLong, workOwner } from './work.js'
+import { inTurnsIfLong, workOwner } from './work.js'
 
 const MAX_PROBLEMS = 20
 
@@ -16,5 +16,5 @@ export async function prepareSentPlan(ctx: Context, compiled: CompiledSession, k
 }
 
 /** The hash of a plan that a request brought. That of a large one takes tens of milliseconds, and waits for its turn. */
-export const hashSentPlan = async ({ tenant, request }: Context, compiled: CompiledSession): Promise<string> =>
-  isLong(request.http) ? inOwedTurns(tenant.tenantId, hashPlanInSteps(compiled)) : hashPlan(compiled)
+export const hashSentPlan = (ctx: Context, compiled: CompiledSession): Promise<string> =>
+  inTurnsIfLong(ctx, hashPlanInSteps(compiled), () => hashPlan(compiled))

@@ -1,4 +1,12 @@
-import { beginningOf, type CreatedEvent, chainEvent, initialState, type Plan, saltedHash } from '@countersign/engine'
+import {
+  beginningOf,
+  type CreatedEvent,
+  chainEvent,
+  initialState,
+  type Plan,
+  saltedHash,
+  saltedHashInSteps,
+} from '@countersign/engine'
 import { type Input, type JsonValue, LIMITS, type Reply, type Routes } from '@countersign/protocol'
 import { refuseArchivedId } from '../archives/explain-archived.js'
 import { ApiError } from '../base/api-error.js'
@@ -8,7 +16,7 @@ import { sessionView } from '../change/session-view.js'
 import { stickyOwnerText } from '../change/shared-limits.js'
 import type { Context } from '../context/context.js'
 import { hashSentPlan } from '../context/prepare-sent-plan.js'
-import { inFind, inStatement } from '../context/work.js'
+import { inFind, inStatement, inTurnsIfLong } from '../context/work.js'
 import { readClock } from '../store/clock.js'
 import type { SessionChange } from '../store/sessions/session-change.js'
 import type { FixedSession, SessionHead, SessionRow } from '../store/sessions/session-row.js'
@@ -57,7 +65,9 @@ async function create(ctx: Context, body: Body, chosen: ChosenPlan): Promise<Ses
   const { now, stickyLabels, limitSalt } = await beginning(ctx, body, chosen.plan)
   const labels = [...new Set([...(body.labels ?? []), ...stickyLabels])]
   if (labels.length > LIMITS.labelsPerSession) throw new ApiError('LABEL_LIMIT')
-  const start = { ...chosen, limitSalt, stickyLabels }
+  const hashSalt = ctx.app.random(24).toString('base64url')
+  const bodyHash = await hashOfBody(ctx, body, { compiledHash: chosen.plan.hash, salt: hashSalt })
+  const start = { ...chosen, limitSalt, stickyLabels, hashSalt, bodyHash }
   if (workflow !== undefined) {
     return joinWorkflow(ctx, { ...body, labels, workflow }, (membership) =>
       newSession(ctx, body, { ...start, ...membership }),
@@ -80,7 +90,10 @@ async function beginning(
   return { ...found, limitSalt: counts ? found.limitSalt : null }
 }
 
-interface Beginning extends ChosenPlan, Pick<Membership, 'now' | 'labels'> {
+interface Beginning
+  extends ChosenPlan,
+    Pick<Membership, 'now' | 'labels'>,
+    Pick<FixedSession, 'hashSalt' | 'bodyHash'> {
   readonly limitSalt: string | null
   readonly stickyLabels: readonly string[]
   readonly workflow: Membership['workflow'] | null
@@ -89,9 +102,8 @@ interface Beginning extends ChosenPlan, Pick<Membership, 'now' | 'labels'> {
 function newSession(
   ctx: Context,
   body: Body,
-  { plan, source, upload, now, workflow, labels, limitSalt, stickyLabels }: Beginning,
+  { plan, source, upload, now, workflow, labels, limitSalt, stickyLabels, hashSalt, bodyHash }: Beginning,
 ): SessionChange {
-  const hashSalt = ctx.app.random(24).toString('base64url')
   const event: CreatedEvent = {
     type: 'created',
     at: now.toISOString(),
@@ -126,7 +138,7 @@ function newSession(
     limitSalt,
     workflowId: workflow?.workflow_id ?? null,
     role: workflow?.role ?? null,
-    bodyHash: hashOfBody(body, plan.hash, hashSalt),
+    bodyHash,
     createdAt: now,
   }
   const head: SessionHead = {
@@ -151,7 +163,8 @@ async function repeated(ctx: Context, session: SessionRow, body: Body): Promise<
     throw new ApiError('SESSION_HELD', { lease_until: session.head.leaseUntil.toISOString() })
   }
   const sentHash = body.compiled_hash ?? (body.compiled_session && (await hashSentPlan(ctx, body.compiled_session)))
-  if (hashOfBody(body, sentHash ?? session.fixed.compiledHash, session.fixed.hashSalt) !== session.fixed.bodyHash) {
+  const { compiledHash, hashSalt: salt, bodyHash } = session.fixed
+  if ((await hashOfBody(ctx, body, { compiledHash: sentHash ?? compiledHash, salt })) !== bodyHash) {
     throw new ApiError('SESSION_EXISTS')
   }
   const plan = await ctx.app.plans.ofSession((fn) => inFind(ctx, fn), session.fixed)
@@ -173,9 +186,14 @@ function reply(session: SessionRow, plan: Plan, unsent: ChosenPlan['unsent']): C
 }
 
 /** The plan counts by its hash, whether it came along or not: the reply to an upload may be the one that was lost. */
-function hashOfBody(body: Body, compiledHash: string, salt: string): string {
-  const { compiled_session: _, ...rest } = body
-  return saltedHash(salt, JSON.parse(JSON.stringify({ ...rest, compiled_hash: compiledHash })))
+function hashOfBody(
+  ctx: Context,
+  { compiled_session: _, ...rest }: Body,
+  { compiledHash, salt }: { readonly compiledHash: string; readonly salt: string },
+): Promise<string> {
+  // What is not set is left out of it.
+  const value = { ...rest, compiled_hash: compiledHash } as { [name: string]: JsonValue }
+  return inTurnsIfLong(ctx, saltedHashInSteps(salt, value), () => saltedHash(salt, value))
 }
 
 function refuseLargePrincipal(principal: JsonValue | undefined): void {

@@ -1,4 +1,11 @@
-import { firstWorkflowProblem, hashValue, rootRoles, toolsOfRole } from '@countersign/engine'
+import {
+  firstWorkflowProblemInSteps,
+  hashValue,
+  hashValueInSteps,
+  rootRoles,
+  runToEnd,
+  toolsOfRole,
+} from '@countersign/engine'
 import {
   type HandoffState,
   type Input,
@@ -6,6 +13,7 @@ import {
   type LedgerBody,
   LIMITS,
   type Routes,
+  type WorkflowDefinition,
   type WorkflowEvent,
 } from '@countersign/protocol'
 import { ApiError } from '../base/api-error.js'
@@ -20,13 +28,13 @@ import {
   requireLive,
 } from '../change/change-workflow.js'
 import type { Context } from '../context/context.js'
-import { inTransaction } from '../context/work.js'
+import { inTransaction, inTurnsIfLong } from '../context/work.js'
 import type { Tx } from '../postgres/sql.js'
 import { readClock } from '../store/clock.js'
 import type { SessionChange } from '../store/sessions/session-change.js'
 import { writeChange } from '../store/sessions/write-change.js'
 import { findHandoff, type Handoff, measureWorkflow, moveHandoff } from '../store/workflows/handoffs.js'
-import { insertWorkflow, listSessionsOfWorkflow } from '../store/workflows/workflows.js'
+import { insertWorkflow, listSessionsOfWorkflow, type NewWorkflow } from '../store/workflows/workflows.js'
 import { handoffEvent } from './handoff-view.js'
 
 type Body = Input<Routes['createSession']>['body']
@@ -49,11 +57,13 @@ export async function joinWorkflow(
   body: Body & { readonly workflow: Join },
   build: (membership: Membership) => SessionChange,
 ): Promise<SessionChange | null> {
+  const { workflow_id: workflowId, definition } = body.workflow
+  const brought = definition === undefined ? null : await readDefinition(ctx, definition)
   try {
     return await inTransaction(ctx, async (tx) => {
-      const opened = await openWorkflow(ctx, tx, body.workflow)
-      const locked = await openLocked(ctx, tx, body.workflow.workflow_id)
-      return join(locked, { body, opened, build })
+      const opened = brought !== null && (await openWorkflow(ctx, tx, { workflowId, ...brought }))
+      const locked = await openLocked(ctx, tx, workflowId)
+      return join(locked, { body, definitionHash: brought?.definitionHash ?? null, opened, build })
     })
   } catch (error) {
     if (error instanceof SessionIdTaken) return null
@@ -64,19 +74,29 @@ export async function joinWorkflow(
 /** Undoes the transaction: the workflow must not be opened, nor the handoff taken, by a session that is not created. */
 class SessionIdTaken extends Error {}
 
-/** True when this create opened the workflow. */
-async function openWorkflow(ctx: Context, tx: Tx, { workflow_id: workflowId, definition }: Join): Promise<boolean> {
-  if (definition === undefined) return false
-  const problem = firstWorkflowProblem(definition)
+type Brought = Pick<NewWorkflow, 'definition' | 'definitionHash'>
+
+/** A definition that can be used, and its hash. A large one takes tens of milliseconds, which nobody waits for at a lock. */
+async function readDefinition(ctx: Context, definition: WorkflowDefinition): Promise<Brought> {
+  const check = firstWorkflowProblemInSteps(definition)
+  const problem = await inTurnsIfLong(ctx, check, () => runToEnd(check))
   if (problem !== null) {
     const where = ['body.workflow.definition', ...problem.path].join('.')
     throw new ApiError('INVALID_REQUEST', { detail: `${where}: ${problem.message}; ${problem.fix}` })
   }
+  const value = definition as JsonValue
+  return { definition, definitionHash: await inTurnsIfLong(ctx, hashValueInSteps(value), () => hashValue(value)) }
+}
+
+/** True when this create opened the workflow. */
+async function openWorkflow(
+  ctx: Context,
+  tx: Tx,
+  brought: Brought & Pick<NewWorkflow, 'workflowId'>,
+): Promise<boolean> {
   return insertWorkflow(tx, {
+    ...brought,
     tenantId: ctx.tenant.tenantId,
-    workflowId,
-    definition,
-    definitionHash: hashValue(definition as JsonValue),
     keySalt: ctx.app.random(24).toString('base64url'),
     createdAt: await readClock(tx),
   })
@@ -84,21 +104,21 @@ async function openWorkflow(ctx: Context, tx: Tx, { workflow_id: workflowId, def
 
 interface Joining {
   readonly body: Body & { readonly workflow: Join }
+  /** Of the definition that came along. */
+  readonly definitionHash: string | null
   readonly opened: boolean
   readonly build: (membership: Membership) => SessionChange
 }
 
-async function join(locked: LockedWorkflow, { body, opened, build }: Joining): Promise<SessionChange> {
+async function join(locked: LockedWorkflow, { body, definitionHash, opened, build }: Joining): Promise<SessionChange> {
   const { tx, workflow } = locked
-  const { role, handoff_id: handoffId, definition } = body.workflow
+  const { role, handoff_id: handoffId } = body.workflow
   const members = await listSessionsOfWorkflow(tx, workflow)
   // The same create came twice at once, and the other one took the handoff.
   if (members.includes(body.session_id)) throw new SessionIdTaken()
   const handoff = handoffId === undefined ? null : await findHandoff(tx, workflow, handoffId)
   if (handoffId !== undefined && handoff === null) throw new ApiError('NOT_FOUND')
-  if (definition !== undefined && hashValue(definition as JsonValue) !== workflow.definitionHash) {
-    throw new ApiError('WORKFLOW_EXISTS')
-  }
+  if (definitionHash !== null && definitionHash !== workflow.definitionHash) throw new ApiError('WORKFLOW_EXISTS')
   requireLive(locked)
   const roleTools = requireRole(locked, body)
   const tools = handoff === null ? roleTools : handoff.tools

@@ -1,30 +1,42 @@
 import type { WorkflowDefinition } from '@countersign/protocol'
 import { rootRoles } from '../../contract/workflow-roles.js'
 import { suggestName } from '../../text/closest-name.js'
+import type { Steps } from '../../text/steps.js'
 import { FIXES } from '../fixes.js'
 import type { Problem } from '../problem.js'
 
 type Edge = NonNullable<WorkflowDefinition['handoffs']>[number]
 
 /** What is wrong with a workflow definition beyond its shape; empty if it can be used. */
-export const workflowProblems = (definition: WorkflowDefinition): Problem[] => [...problemsOf(definition)]
+export const workflowProblems = (definition: WorkflowDefinition): Problem[] =>
+  [...problemsOf(definition)].filter((problem) => problem !== null)
 
-/** The first of them, or null. A definition may have many, and each takes time to be put into words. */
-export const firstWorkflowProblem = (definition: WorkflowDefinition): Problem | null =>
-  problemsOf(definition).next().value ?? null
+/**
+ * The first of them, or null, with other work in between. A definition may have many, and each takes time to be put into
+ * words.
+ */
+export function* firstWorkflowProblemInSteps(definition: WorkflowDefinition): Steps<Problem | null> {
+  for (const problem of problemsOf(definition)) {
+    if (problem !== null) return problem
+    yield
+  }
+  return null
+}
 
-function* problemsOf(definition: WorkflowDefinition): Generator<Problem, undefined> {
+/** Null after every handoff: something else may be done then. */
+function* problemsOf(definition: WorkflowDefinition): Generator<Problem | null, undefined> {
   if (Object.keys(definition.roles).length === 0) {
     yield { path: ['roles'], message: 'the workflow has no roles', fix: 'declare at least one role' }
     return
   }
   let isSound = true
-  const declared = new Set<string>()
+  const seen: Seen = { declared: new Set(), tools: new Map() }
   for (const [index, edge] of (definition.handoffs ?? []).entries()) {
-    for (const problem of edgeProblems(definition, edge, { index, declared })) {
+    for (const problem of edgeProblems(definition, edge, { index, ...seen })) {
       isSound = false
       yield problem
     }
+    yield null
   }
   if (isSound && rootRoles(definition).size === 0) {
     const message = 'every role is the target of a handoff, so no session can start'
@@ -32,10 +44,17 @@ function* problemsOf(definition: WorkflowDefinition): Generator<Problem, undefin
   }
 }
 
+/** What the handoffs before have shown. */
+interface Seen {
+  readonly declared: Set<string>
+  /** Of each role that one leads to. Many lead to the same one. */
+  readonly tools: Map<string, ReadonlySet<string>>
+}
+
 function* edgeProblems(
   definition: WorkflowDefinition,
   edge: Edge,
-  { index, declared }: { readonly index: number; readonly declared: Set<string> },
+  { index, declared, tools }: Seen & { readonly index: number },
 ): Generator<Problem, undefined> {
   const path = ['handoffs', index]
   const unknown = (['from', 'to'] as const).filter((end) => !Object.hasOwn(definition.roles, edge[end]))
@@ -52,7 +71,8 @@ function* edgeProblems(
   declared.add(ends)
   const known = definition.roles[edge.to]?.tools
   if (known === undefined) return
-  const has = new Set(known)
+  const has = tools.get(edge.to) ?? new Set(known)
+  tools.set(edge.to, has)
   for (const tool of edge.tools ?? []) {
     if (has.has(tool)) continue
     const message = `the role "${edge.to}" does not have the tool "${tool}"`
