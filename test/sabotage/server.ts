@@ -14,6 +14,22 @@ export const serverSabotages: Bugs = {
       to: 'return []',
     },
   ],
+  'packages/server/src/change/load-in-turn.ts': [
+    { breaks: 'limit.fair.large-replies', from: 'return await run(SMALL_STATE)', to: 'return await run()' },
+    { breaks: 'limit.fair.large-replies', from: 'await places.take(ctx)\n  return run()', to: 'return run()' },
+    {
+      breaks: 'limit.fair.large-replies',
+      from: 'findDefinition(tx, { tenantId, workflowId }, mostBytes)',
+      to: 'findDefinition(tx, { tenantId, workflowId }, MOST_BYTES)',
+    },
+  ],
+  'packages/server/src/context/work.ts': [
+    {
+      breaks: 'limit.fair.definitions',
+      from: 'inOwedTurns(tenant.tenantId, steps) : atOnce()',
+      to: 'atOnce() : atOnce()',
+    },
+  ],
   'packages/server/src/change/judge-in-turn.ts': [
     {
       breaks: 'limit.fair.same-plan',
@@ -241,6 +257,7 @@ export const serverSabotages: Bugs = {
     },
   ],
   'packages/server/src/workflows/kill.ts': [
+    { breaks: 'limit.fair.large-replies', from: ', places: largeStops }', to: ' }' },
     {
       breaks: 'workflow.kill',
       from: "if (head.state.status === 'KILLED') continue",

@@ -4,6 +4,16 @@ import { largeReplies, largeStates, largeStops, leavePlaces } from '../../../pac
 import { proves } from '../../support/proves.js'
 import { LOOKUP, openSession } from '../../support/runtime/governed-session.js'
 import { withOwnedRuntime } from '../../support/runtime/with-runtime.js'
+import {
+  join,
+  lookUp,
+  offer,
+  openWorkflow,
+  PAYMENTS,
+  settle,
+  tryJoin,
+  tryOffer,
+} from '../../support/runtime/workflow.js'
 
 const { runtime, owner, api } = await withOwnedRuntime()
 const { tenant_id: tenantId } = (await owner.call('me')).body.user
@@ -51,11 +61,15 @@ proves(
   },
 )
 
+/** Gives a session a large state; what this process knows of it is still current. */
+const enlarge = (sessionId: string) => runtime.sql`
+  update session_heads set state = '{"pad":"' || repeat('x', 70000) || '",' || substr(state, 2)
+  where session_id = ${sessionId}`
+
 proves('limit.fair.large-replies', 'a session with a large state waits for a place of its own', async () => {
   const large = await openSession(api)
-  await runtime.sql`
-    update session_heads set revision = 'other', state = '{"pad":"' || repeat('x', 70000) || '",' || substr(state, 2)
-    where session_id = ${large.sessionId}`
+  await enlarge(large.sessionId)
+  await runtime.sql`update session_heads set revision = 'other' where session_id = ${large.sessionId}`
   const release = await fill(largeStates, 1)
   const loaded = api.loadSession({ params: { session_id: large.sessionId }, query: {} })
   expect(await isAnswered(loaded)).toBe(false)
@@ -70,4 +84,52 @@ proves('limit.fair.large-replies', 'a session with a large state waits for a pla
   expect((await kill).status).toBe(200)
   release()
   expect((await loaded).status).toBe(200)
+})
+
+proves('limit.fair.large-replies', 'so does what a workflow reads of such a session, with nothing locked', async () => {
+  const giver = await openWorkflow(api)
+  const { workflowId, sessionId } = giver
+  const taken = await offer(giver)
+  const holder = await join(api, { workflowId, handoffId: taken.handoff_id })
+  const open = await offer(giver)
+  await enlarge(sessionId)
+  const release = await fill(largeStates, 1)
+  const asked = [
+    settle('completeHandoff', holder, { workflowId, handoffId: taken.handoff_id }),
+    tryJoin(api, { workflowId, handoffId: open.handoff_id }),
+    tryOffer(giver),
+    settle('reclaimHandoff', giver, { workflowId, handoffId: taken.handoff_id }),
+    giver.decide([lookUp('1')]).then(() => ({ status: 200 })),
+  ]
+  for (const reply of asked) expect(await isAnswered(reply)).toBe(false)
+  // Neither the workflow nor its other sessions are locked meanwhile.
+  expect((await tryOffer(holder, { to_role: 'auditor' })).status).toBe(200)
+  release()
+  expect((await Promise.all(asked)).map(({ status }) => status)).not.toContain(503)
+})
+
+proves('limit.fair.large-replies', 'the kill of a workflow waits for other kills alone', async () => {
+  const { workflowId, sessionId } = await openWorkflow(api)
+  await enlarge(sessionId)
+  const release = [await fill(largeStates, 1), await fill(largeReplies, 1)]
+  const releaseStops = await fill(largeStops, 1)
+  const kill = api.killWorkflow({ params: { workflow_id: workflowId }, body: {} })
+  expect(await isAnswered(kill)).toBe(false)
+  releaseStops()
+  expect((await kill).body).toMatchObject({ sessions_killed: 1 })
+  for (const letGo of release) letGo()
+})
+
+proves('limit.fair.large-replies', 'a large definition is read where it is needed, and then with a place', async () => {
+  const tools = Array.from({ length: 512 }, (_, at) => `tool_${at}`.padEnd(150, '_'))
+  const roles = { ...PAYMENTS.roles, reader: { tools } }
+  const giver = await openWorkflow(api, { definition: { ...PAYMENTS, roles } })
+  const { workflowId } = giver
+  const { handoff_id: handoffId } = await offer(giver)
+  const release = await fill(largeStates, 1)
+  expect((await settle('reclaimHandoff', giver, { workflowId, handoffId })).status).toBe(409)
+  const asked = [tryOffer(giver), tryJoin(api, { workflowId, role: 'researcher' })]
+  for (const reply of asked) expect(await isAnswered(reply)).toBe(false)
+  release()
+  expect((await Promise.all(asked)).map(({ status }) => status)).toEqual([200, 201])
 })

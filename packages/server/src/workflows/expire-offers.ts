@@ -1,5 +1,6 @@
 import { JOBS_SHARE } from '../base/work/piece-of-work.js'
 import { lockMembers, memberOf, recordOnSession, recordOnWorkflow } from '../change/change-workflow.js'
+import { lockedReads } from '../change/load-in-turn.js'
 import type { Services } from '../context/context.js'
 import type { Tx } from '../postgres/sql.js'
 import { findHandoff, type LapsedOffer, listLapsedOffers, moveHandoff } from '../store/workflows/handoffs.js'
@@ -39,7 +40,7 @@ async function expireOffer(tx: Tx, { plans }: Pick<Services, 'plans'>, offer: La
   const handoff = workflow === null ? null : await findHandoff(tx, workflow, handoffId)
   if (workflow === null || handoff === null) return false
   if (!(await moveHandoff(tx, workflow, { handoff, move: 'expire', at: workflow.now }))) return false
-  const members = await lockMembers({ tx, workflow, plans }, [handoff.fromSession])
+  const members = await lockMembers({ tx, workflow, plans, reads: lockedReads(tx, tenantId) }, [handoff.fromSession])
   const giver = memberOf(members, handoff.fromSession)
   await recordOnSession(giver, [handoffEvent('handoff_expired', { workflow, handoff, side: 'from' })])
   const at = workflow.now.toISOString()

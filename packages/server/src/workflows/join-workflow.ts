@@ -27,8 +27,9 @@ import {
   recordOnWorkflow,
   requireLive,
 } from '../change/change-workflow.js'
+import { inTransactionOnSessions } from '../change/load-in-turn.js'
 import type { Context } from '../context/context.js'
-import { inTransaction, inTurnsIfLong } from '../context/work.js'
+import { inTurnsIfLong } from '../context/work.js'
 import type { Tx } from '../postgres/sql.js'
 import { readClock } from '../store/clock.js'
 import type { SessionChange } from '../store/sessions/session-change.js'
@@ -60,10 +61,10 @@ export async function joinWorkflow(
   const { workflow_id: workflowId, definition } = body.workflow
   const brought = definition === undefined ? null : await readDefinition(ctx, definition)
   try {
-    return await inTransaction(ctx, async (tx) => {
+    return await inTransactionOnSessions(ctx, async (tx, reads) => {
       const opened = brought !== null && (await openWorkflow(ctx, tx, { workflowId, ...brought }))
-      const locked = await openLocked(ctx, tx, workflowId)
-      return join(locked, { body, definitionHash: brought?.definitionHash ?? null, opened, build })
+      const locked = await openLocked(ctx, { tx, reads }, workflowId)
+      return join(locked, { body, brought, opened, build })
     })
   } catch (error) {
     if (error instanceof SessionIdTaken) return null
@@ -104,13 +105,13 @@ async function openWorkflow(
 
 interface Joining {
   readonly body: Body & { readonly workflow: Join }
-  /** Of the definition that came along. */
-  readonly definitionHash: string | null
+  /** The definition that came along. */
+  readonly brought: Brought | null
   readonly opened: boolean
   readonly build: (membership: Membership) => SessionChange
 }
 
-async function join(locked: LockedWorkflow, { body, definitionHash, opened, build }: Joining): Promise<SessionChange> {
+async function join(locked: LockedWorkflow, { body, brought, opened, build }: Joining): Promise<SessionChange> {
   const { tx, workflow } = locked
   const { role, handoff_id: handoffId } = body.workflow
   const members = await listSessionsOfWorkflow(tx, workflow)
@@ -118,11 +119,12 @@ async function join(locked: LockedWorkflow, { body, definitionHash, opened, buil
   if (members.includes(body.session_id)) throw new SessionIdTaken()
   const handoff = handoffId === undefined ? null : await findHandoff(tx, workflow, handoffId)
   if (handoffId !== undefined && handoff === null) throw new ApiError('NOT_FOUND')
-  if (definitionHash !== null && definitionHash !== workflow.definitionHash) throw new ApiError('WORKFLOW_EXISTS')
+  if (brought !== null && brought.definitionHash !== workflow.definitionHash) throw new ApiError('WORKFLOW_EXISTS')
   requireLive(locked)
-  const roleTools = requireRole(locked, body)
+  const definition = brought?.definition ?? (await locked.reads.definition(workflow.workflowId))
+  const roleTools = requireRole(definition, body)
   const tools = handoff === null ? roleTools : handoff.tools
-  if (handoff === null) requireRoot(locked, role)
+  if (handoff === null) requireRoot(definition, role)
   else requireOffer(handoff, role, workflow.now)
   if (members.length >= LIMITS.sessionsPerWorkflow) throw new ApiError('WORKFLOW_LIMIT')
   if ((await measureWorkflow(tx, workflow)) >= LIMITS.workflowBytes) throw new ApiError('WORKFLOW_LIMIT')
@@ -156,7 +158,7 @@ async function join(locked: LockedWorkflow, { body, definitionHash, opened, buil
 }
 
 /** The tools of the role. 400 where the definition has no such role, or reserves it for another agent. */
-function requireRole({ workflow: { definition } }: LockedWorkflow, { workflow: { role }, agent }: Joining['body']) {
+function requireRole(definition: WorkflowDefinition, { workflow: { role }, agent }: Joining['body']) {
   const tools = toolsOfRole(definition, role)
   if (tools === undefined) {
     const known = Object.keys(definition.roles).join(', ')
@@ -171,7 +173,7 @@ function requireRole({ workflow: { definition } }: LockedWorkflow, { workflow: {
   return tools
 }
 
-function requireRoot({ workflow: { definition } }: LockedWorkflow, role: string): void {
+function requireRoot(definition: WorkflowDefinition, role: string): void {
   if (rootRoles(definition).has(role)) return
   const detail = `the role ${JSON.stringify(role)} can only be taken by accepting an offer: send workflow.handoff_id`
   throw new ApiError('HANDOFF_NOT_ALLOWED', { detail })

@@ -68,10 +68,15 @@ export async function offerHandoff(
 }
 
 /** What is offered: at most what the role has, the definition's handoff lets through, and the giver was handed itself. */
-async function offerOf({ tx, workflow }: LockedWorkflow, { session }: LoadedSession, body: Body): Promise<Handoff> {
+async function offerOf(
+  { tx, workflow, reads }: LockedWorkflow,
+  { session }: LoadedSession,
+  body: Body,
+): Promise<Handoff> {
   const own = await findHandoffOfHolder(tx, workflow, session.fixed.sessionId)
   if (own !== null && own.state !== 'accepted') throw new ApiError('HANDOFF_STATE', { state: own.state })
-  const { definition, now } = workflow
+  const { now } = workflow
+  const definition = await reads.definition(workflow.workflowId)
   const fromRole = session.fixed.role ?? ''
   const bound = own?.bound ?? null
   const terms = termsOfOffer({ definition, fromRole, toRole: body.to_role, tools: body.tools, bound })

@@ -9,11 +9,11 @@ import { handoffView } from './handoff-view.js'
 export async function workflowView(ctx: Context, workflowId: string): Promise<WorkflowView> {
   const whole = await inRead(ctx, (sql) => loadWholeWorkflow(sql, ctx.tenant.tenantId, workflowId))
   if (whole === null) throw new ApiError('NOT_FOUND')
-  const { workflow, sessions, handoffs, holds } = whole
+  const { workflow, definition, sessions, handoffs, holds } = whole
   return {
     workflow_id: workflow.workflowId,
     status: workflow.status,
-    definition: { ...workflow.definition, handoffs: workflow.definition.handoffs ?? [] },
+    definition: { ...definition, handoffs: definition.handoffs ?? [] },
     created_at: workflow.createdAt.toISOString(),
     labels: [...new Set(sessions.flatMap(({ labels }) => labels))].sort(),
     sessions: sessions.map(({ session_id, role, status, activity, labels, tools, handoff_id }) => ({

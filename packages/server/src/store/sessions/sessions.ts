@@ -86,7 +86,7 @@ export async function findSession(
 }
 
 /** What PostgreSQL can store in a value. */
-const MOST_BYTES = 1_073_741_824
+export const MOST_BYTES = 1_073_741_824
 
 /** The same, read at once. */
 export async function loadSession(sql: Queryable, tenantId: string, sessionId: string): Promise<SessionRow | null> {

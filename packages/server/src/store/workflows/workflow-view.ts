@@ -1,4 +1,4 @@
-import type { HandoffState, SessionActivity, SessionStatus } from '@countersign/protocol'
+import type { HandoffState, SessionActivity, SessionStatus, WorkflowDefinition } from '@countersign/protocol'
 import type { PageEnd } from '../../base/time-cursor.js'
 import type { Queryable } from '../../postgres/sql.js'
 import { pageEnd, pageTime } from '../page-time.js'
@@ -9,6 +9,7 @@ import type { WorkflowRow } from './workflows.js'
 /** A workflow with all that belongs to it, as one statement saw it. */
 export interface WholeWorkflow {
   readonly workflow: WorkflowRow
+  readonly definition: WorkflowDefinition
   readonly sessions: readonly MemberSession[]
   readonly handoffs: readonly Handoff[]
   readonly holds: readonly ShownHold[]
@@ -51,6 +52,7 @@ interface StoredHandoff {
 }
 
 type Stored = Omit<WorkflowRow, 'ledger'> & {
+  definition: WorkflowDefinition
   ledgerSeq: number
   ledgerHash: string
   sessions: MemberSession[]
@@ -82,9 +84,10 @@ export async function loadWholeWorkflow(
           and (r.ends_at is null or r.ends_at > clock_timestamp())) as holds
     from workflows w where w.tenant_id = ${tenantId} and w.workflow_id = ${workflowId}`
   if (!row) return null
-  const { ledgerSeq, ledgerHash, sessions, handoffs, holds, ...workflow } = row
+  const { ledgerSeq, ledgerHash, definition, sessions, handoffs, holds, ...workflow } = row
   return {
     workflow: { ...workflow, ledger: { seq: ledgerSeq, hash: ledgerHash } },
+    definition,
     sessions,
     handoffs: handoffs.map(readHandoff),
     holds,

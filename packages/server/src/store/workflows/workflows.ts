@@ -6,7 +6,6 @@ export interface WorkflowRow {
   readonly tenantId: string
   readonly workflowId: string
   readonly status: 'ACTIVE' | 'KILLED'
-  readonly definition: WorkflowDefinition
   readonly definitionHash: string
   readonly keySalt: string
   readonly ledger: LedgerHead
@@ -15,7 +14,9 @@ export interface WorkflowRow {
   readonly now: Date
 }
 
-export type NewWorkflow = Omit<WorkflowRow, 'status' | 'ledger' | 'now'>
+export interface NewWorkflow extends Omit<WorkflowRow, 'status' | 'ledger' | 'now'> {
+  readonly definition: WorkflowDefinition
+}
 
 /** Opens a workflow with an empty ledger. False when the id is taken, also by one in an archive. */
 export async function insertWorkflow(sql: Queryable, workflow: NewWorkflow): Promise<boolean> {
@@ -60,14 +61,27 @@ export async function lockWorkflowOfSession(tx: Queryable, tenantId: string, ses
   return rows.length === 1
 }
 
+/** Without its definition, which may have a megabyte. */
 export async function loadWorkflow(sql: Queryable, tenantId: string, workflowId: string): Promise<WorkflowRow | null> {
   const [row] = await sql<(Omit<WorkflowRow, 'ledger'> & { ledgerSeq: number; ledgerHash: string })[]>`
-    select tenant_id, workflow_id, status, definition, definition_hash, key_salt, ledger_seq, ledger_hash, created_at,
+    select tenant_id, workflow_id, status, definition_hash, key_salt, ledger_seq, ledger_hash, created_at,
       clock_timestamp() as now
     from workflows where tenant_id = ${tenantId} and workflow_id = ${workflowId}`
   if (!row) return null
   const { ledgerSeq: seq, ledgerHash: hash, ...rest } = row
   return { ...rest, ledger: { seq, hash } }
+}
+
+/** The definition as JSON; null where it is longer than that. */
+export async function findDefinition(
+  sql: Queryable,
+  { tenantId, workflowId }: Pick<WorkflowRow, 'tenantId' | 'workflowId'>,
+  mostBytes: number,
+): Promise<string | null> {
+  const [row] = await sql<{ text: string | null }[]>`
+    select case when octet_length(definition::text) <= ${mostBytes}::int then definition::text end as text
+    from workflows where tenant_id = ${tenantId} and workflow_id = ${workflowId}`
+  return row?.text ?? null
 }
 
 /** An event on its way into the workflow's ledger. */
