@@ -16,7 +16,8 @@ async function arrivedFrom(request: Request, remoteAddress: string): Promise<Inc
   const bytes = Buffer.from(await request.arrayBuffer())
   if (bytes.length > 0) body.push(bytes)
   body.push(null)
-  const length = bytes.length > 0 ? ['content-length', String(bytes.length)] : []
+  const isTold = ['content-length', 'transfer-encoding'].some((name) => request.headers.has(name))
+  const length = isTold || bytes.length === 0 ? [] : ['content-length', String(bytes.length)]
   const rawHeaders = [...[...request.headers].flat(), ...length]
   const head = { method: request.method, url: `${pathname}${search}`, rawHeaders }
   return Object.assign(body, { ...head, complete: true, socket: { remoteAddress } }) as unknown as IncomingMessage
