@@ -95,7 +95,7 @@ export const limits = {
   'limit.connections.count': 'Connections are limited in all and per address, and one too many is told so',
   'limit.connections.pieces':
     'A body comes in at most 1,024 pieces and one more for every 64 bytes; what follows is skipped, and other requests are read whole',
-  'limit.connections.pipelined': 'A connection has one request under way and eight that wait; one more ends it, and what follows in the same piece is not read',
+  'limit.connections.pipelined': 'A connection has one request under way and two that wait; one more ends it, and what follows in the same piece is not read',
   'limit.connections.trailers': 'A chunked body is followed by at most 256 lines, and the connection ends with more',
   'limit.connections.header-lines': 'A request of more than 100 header lines is refused before anything is done for it, and its connection ends',
   'limit.query.length': 'A query of more than 8,192 characters is refused unread, and so is any query where a path has no parameters',

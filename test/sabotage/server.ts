@@ -107,6 +107,7 @@ export const serverSabotages: Bugs = {
     },
   ],
   'packages/server/src/http/http-server.ts': [
+    { breaks: 'limit.connections.pipelined', from: 'const MAX_PIPELINED = 2', to: 'const MAX_PIPELINED = 3' },
     {
       breaks: 'limit.connections.header-lines',
       from: 'server.maxHeadersCount = 2 * LIMITS.headerLines',
