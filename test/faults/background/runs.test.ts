@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto'
+import { setTimeout } from 'node:timers/promises'
 import { afterAll, expect, test, vi } from 'vitest'
 import { TaskFailed } from '../../../packages/server/src/base/work/worker-thread.js'
 import { createTaskThread, type TaskThread } from '../../../packages/server/src/context/tasks.js'
@@ -72,6 +73,8 @@ test('a run that ended the process each time is not begun a fourth time', async 
 const waiting = async (agent: string) => {
   const run = await started(agent)
   await expect.poll(async () => (await runOf(run)).status).toBe('done')
+  // The instance looks once more whether another one waits.
+  await setTimeout(300)
   await runtime.sql`
     update runs set status = 'queued', attempts = 0, report = null, finished_at = null where run_id = ${run}`
   return run
