@@ -134,16 +134,20 @@ export const serverSabotages: Bugs = {
     },
   ],
   'packages/server/src/captures/learn-captures.ts': [
-    { breaks: 'background.set-aside', from: 'return isStatementTimeout(error) ?', to: 'return error === null ?' },
+    {
+      breaks: 'background.set-aside',
+      from: "const why = ownFault(error, 'reading or writing what they tell')",
+      to: 'const why = null as string | null',
+    },
+  ],
+  'packages/server/src/context/tasks.ts': [
+    { breaks: 'background.run-gives-up', from: 'return isStatementTimeout(error) ?', to: 'return error === null ?' },
   ],
   'packages/server/src/store/governance/plan-use.ts': [
     { breaks: 'limit.fair.watched-rates', from: 'where promises_rates is not false\n', to: 'where true\n' },
   ],
   'packages/server/src/workflows/expire-offers.ts': [
     { breaks: 'limit.jobs.pieces', from: 'failed.add(tenantId)\n', to: '\n' },
-  ],
-  'packages/server/src/runs/judge-run.ts': [
-    { breaks: 'background.run-gives-up', from: 'return isStatementTimeout(error) ?', to: 'return error === null ?' },
   ],
   'packages/server/src/store/runs/runs.ts': [
     {

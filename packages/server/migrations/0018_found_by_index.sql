@@ -9,6 +9,7 @@ create index if not exists runs_by_age on runs (created_at) where status in ('do
 -- The first run that waits, tenant by tenant, and how many are under way.
 create index if not exists runs_waiting_by_tenant on runs (tenant_id, created_at) where status in ('queued', 'running');
 create index if not exists runs_under_way on runs (tenant_id) where status = 'running';
+drop index runs_waiting;
 
 -- An agent has one plan in force, and as many drafts and former plans as it likes.
 create index if not exists governance_plans_by_agent

@@ -1,10 +1,8 @@
 import { LIMITS } from '@countersign/protocol'
 import { makeId } from '../base/crypto/secrets.js'
 import { JOBS_SHARE, MAX_ATTEMPTS, whileRenewing } from '../base/work/piece-of-work.js'
-import { TaskFailed } from '../base/work/worker-thread.js'
 import type { Services } from '../context/context.js'
-import type { CaptureToLearn } from '../context/tasks.js'
-import { isStatementTimeout } from '../postgres/database-error.js'
+import { type CaptureToLearn, ownFault } from '../context/tasks.js'
 import {
   countLearnedTools,
   type LearnedToolChange,
@@ -83,7 +81,7 @@ async function attempt(learner: Learner, claim: LearningClaim, batches: readonly
     await count(-1, null)
     return 1
   } catch (error) {
-    const why = ownFault(error)
+    const why = ownFault(error, 'reading or writing what they tell')
     // The database or the end of the process is to blame, and not the captures.
     if (why === null) {
       await count(-1, null).catch(() => {})
@@ -95,12 +93,6 @@ async function attempt(learner: Learner, claim: LearningClaim, batches: readonly
     await count(0, why)
     return captures
   }
-}
-
-/** Why captures are to blame for what went wrong. Null: they are not. */
-function ownFault(error: unknown): string | null {
-  if (error instanceof TaskFailed) return error.message
-  return isStatementTimeout(error) ? 'reading or writing what they tell took longer than a statement may' : null
 }
 
 /** Returns how many captures were learned. Null when the claim was over before they were: then nothing was written. */

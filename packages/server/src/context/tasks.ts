@@ -10,7 +10,8 @@ import type {
   SurpriseLevel,
   UnmatchedPolicy,
 } from '@countersign/protocol'
-import { createWorkerThread, type ThreadLimits, type WorkerThread } from '../base/work/worker-thread.js'
+import { createWorkerThread, TaskFailed, type ThreadLimits, type WorkerThread } from '../base/work/worker-thread.js'
+import { isStatementTimeout } from '../postgres/database-error.js'
 import type { CaptureTexts } from '../store/captures/captures.js'
 import type { LearnedToolChange, StoredOffer } from '../store/captures/learned-tools.js'
 import type { PlanFile } from '../store/governance/governance-plans.js'
@@ -225,4 +226,10 @@ export interface CaptureToLearn {
   readonly item: string
   /** Calls that have a receipt, by their id. Null where outcomes are unknown. */
   readonly outcomes: readonly (readonly [callId: string, outcome: Outcome])[] | null
+}
+
+/** Why a piece of work is to blame for what went wrong; null where it is not. `what` says what its statements do. */
+export function ownFault(error: unknown, what: string): string | null {
+  if (error instanceof TaskFailed) return error.message
+  return isStatementTimeout(error) ? `${what} took longer than a statement may` : null
 }

@@ -3,9 +3,8 @@ import { ApiError } from '../base/api-error.js'
 import { JOBS_SHARE, MAX_ATTEMPTS, whileRenewing } from '../base/work/piece-of-work.js'
 import { TaskFailed } from '../base/work/worker-thread.js'
 import type { Context, Services } from '../context/context.js'
-import type { PageToJudge, RunPlan } from '../context/tasks.js'
+import { ownFault, type PageToJudge, type RunPlan } from '../context/tasks.js'
 import { inFind } from '../context/work.js'
-import { isStatementTimeout } from '../postgres/database-error.js'
 import type { Query } from '../postgres/sql.js'
 import { listConversations, loadConversations, measureConversations } from '../store/captures/captures.js'
 import { findPlanText } from '../store/governance/plans.js'
@@ -65,7 +64,7 @@ export async function judgeWaitingRun(services: Pick<Services, 'database' | 'thr
   try {
     await judgeCaptured(services, run)
   } catch (error) {
-    const why = ownFault(error)
+    const why = ownFault(error, 'reading its sessions')
     if (error instanceof RunRefused) await fail(error.message)
     else if (why !== null && attempts >= MAX_ATTEMPTS) await fail(tooOften(why))
     else {
@@ -74,12 +73,6 @@ export async function judgeWaitingRun(services: Pick<Services, 'database' | 'thr
     }
   }
   return true
-}
-
-/** Why a run is to blame for what went wrong. Null: it is not. */
-function ownFault(error: unknown): string | null {
-  if (error instanceof TaskFailed) return error.message
-  return isStatementTimeout(error) ? 'reading its sessions took longer than a statement may' : null
 }
 
 const tooOften = (why: string): string =>
