@@ -1,45 +1,11 @@
 import { type Contract, LIMITS } from '@countersign/protocol'
 import { orders } from './orders-family.js'
+import { policies } from './policies-family.js'
 import type { Family } from './request.js'
 import { rules } from './rules-family.js'
 import { schemas } from './schemas-family.js'
+import { texts } from './texts-family.js'
 import { callsOf, FIXED, gene, many, oneOf, TOOL, VALUES } from './values.js'
-
-/** Policies that look at every item, name many things, or are long in one way. */
-const POLICIES: readonly ((terms: number) => string)[] = [
-  (terms) =>
-    `permit(principal,action,resource) when { ${many(terms, (at) => `context.arguments.w == ${at}`).join(' || ')} };`,
-  (terms) =>
-    `permit(principal,action,resource) when { ${many(terms, () => 'context.arguments.w == 1').join(' && ')} };`,
-  (terms) =>
-    many(terms, (at) => `forbid(principal,action,resource) when { context.arguments.w == ${at + 2} };`).join('\n') +
-    'permit(principal,action,resource);',
-  (terms) =>
-    `permit(principal,action,resource) when { context.arguments.v.containsAll([${many(terms, (at) => at).join(',')}]) };`,
-  (terms) =>
-    many(terms, () => 'forbid(principal,action,resource) when { context.arguments.v.contains(7) };').join('\n') +
-    'permit(principal,action,resource);',
-  (terms) => `permit(principal,action,resource) ${many(terms, () => 'when { context.arguments.w == 1 }').join(' ')};`,
-  (terms) =>
-    many(terms, () => 'forbid(principal,action,resource) when { context.arguments.v like "*a*a*a*a*b" };').join('\n') +
-    'permit(principal,action,resource);',
-]
-
-const policies: Family = {
-  name: 'policies',
-  genes: {
-    policy: [0, POLICIES.length - 1],
-    value: [0, VALUES.length - 1],
-    terms: [1, 700],
-    size: [1, 64_000],
-    calls: [1, 24],
-  },
-  build: (genes) => ({
-    contracts: [{ tool: TOOL, ...FIXED, policy: { cedar: oneOf(POLICIES, genes.policy)(gene(genes, 'terms')) } }],
-    calls: callsOf(genes),
-    principal: { id: 'p' },
-  }),
-}
 
 const sources: Family = {
   name: 'sources',
@@ -139,4 +105,4 @@ const plans: Family = {
   }),
 }
 
-export const FAMILIES: readonly Family[] = [rules, schemas, policies, sources, plans, orders]
+export const FAMILIES: readonly Family[] = [rules, schemas, policies, sources, plans, orders, ...texts]

@@ -32,6 +32,64 @@ describe('the size of a policy', () => {
     expect(cpuMs(() => evaluator.prepare(spaced))).toBeLessThan(500)
   })
 
+  proves('limit.policy-size', 'nor in what is wrong in its strings, which never gets to Cedar', () => {
+    const evaluator = createPolicyEvaluator(cedar)
+    evaluator.prepare(`${HEAD} context.arguments == 1 };`)
+    for (const wrong of ['\r', '\\q', '\\*', '\\xff', '\\u{d800}']) {
+      const policy = `${HEAD} context.arguments == "${wrong.repeat(5_000)}" };`
+      // Each was compared with all others: four seconds, and two minutes for 30,000.
+      expect(cpuMs(() => evaluator.check(policy, null))).toBeLessThan(500)
+      expect(evaluator.check(policy, null)).toEqual([expect.stringMatching(/in a string, which Cedar does not know$/)])
+    }
+  })
+
+  test.each([
+    ...[
+      'r',
+      'n',
+      't',
+      '\\',
+      '0',
+      "'",
+      '"',
+      'x7f',
+      'x4A',
+      'u{1f600}',
+      'u{1_F600}',
+      'u{1_}',
+      'u{AB}',
+      'u{10ffff}',
+      'u{e000}',
+    ],
+    ...[
+      'q',
+      'N',
+      'R',
+      'X4a',
+      '*',
+      'xff',
+      'x4',
+      'u',
+      'u{',
+      'u{}',
+      'u{_1}',
+      'u{0000001}',
+      'u{d800}',
+      'u{dfff}',
+      'u{110000}',
+    ],
+    ...['a', '\\\\q', '\\q', '\n', '\r'],
+  ])('takes the escape %j in a string where Cedar does', (name) => takesWhereCedarDoes(`\\${name}`))
+
+  test.each(['\r', '\r\n', '\n', '\t', 'é', '*'])('takes %j in a string where Cedar does', takesWhereCedarDoes)
+
+  function takesWhereCedarDoes(written: string): void {
+    for (const policy of [`${HEAD} context.a == "${written}" };`, `${HEAD} context.a like "${written}" };`]) {
+      const taken = cedar.checkParsePolicySet({ staticPolicies: policy }).type === 'success'
+      expect([policy, policyTextProblem(policy) === null]).toEqual([policy, taken])
+    }
+  }
+
   test('costs what is kept of it', () => {
     expect(policyCost(listOf(1_990)).bytes).toBeGreaterThan(3_995 * 400)
     expect(policyCost(`permit(principal,action,resource);//${'a'.repeat(60_000)}`).bytes).toBeLessThan(600_000)

@@ -1,4 +1,6 @@
 import { describe, expect, test } from 'vitest'
+import { proves } from '../../../../test/support/proves.js'
+import { compilingCost } from './compile-budget.js'
 import { JUDGING_STEPS, TooCostlyError, withinJudgingBudget } from './judging-budget.js'
 import { compileRegex } from './regex.js'
 
@@ -31,6 +33,23 @@ describe('compileRegex', () => {
 
   test('refuses repeat counts strung together', () => {
     expect(compileRegex('[ab]{900}'.repeat(20)).ok).toBe(false)
+  })
+
+  proves('limit.regex-properties', 'refuses more than 100 Unicode properties, at once', () => {
+    expect(compileRegex(`[${'\\p{L}'.repeat(100)}]`).ok).toBe(true)
+    const started = process.cpuUsage()
+    expect(compileRegex(`(?i)[${'\\pL\\P{Lu}'.repeat(400)}]`)).toEqual({
+      ok: false,
+      problem: 'the regular expression has 800 Unicode properties such as \\p{L}, and may have 100',
+    })
+    expect(process.cpuUsage(started).user / 1_000).toBeLessThan(50)
+  })
+
+  proves('limit.regex-properties', 'counts what they cost in the plan', () => {
+    const [few] = compilingCost(() => compileRegex('[a-z]{5}'))
+    const [many] = compilingCost(() => compileRegex(`[${'\\p{L}'.repeat(100)}]`))
+    expect(few).toBeLessThan(100)
+    expect(many).toBeGreaterThan(40_000)
   })
 
   test('a pattern that freezes a backtracking matcher takes no time', () => {
