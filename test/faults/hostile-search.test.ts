@@ -2,6 +2,7 @@ import { afterAll, describe, expect, test } from 'vitest'
 import { seededRandom } from '../support/data/random.js'
 import { PATIENCE_MS, rounds, testSeed } from '../support/data/rounds.js'
 import { FOUND, KNOWN } from '../support/hostile/found.js'
+import { lines } from '../support/hostile/lines-family.js'
 import { ROUTE_BODIES, ROUTE_FAMILIES, UNCHANGED } from '../support/hostile/route-bodies.js'
 import { everyKind, openMeter, type SearchOptions, searchCostly, type Trial } from '../support/hostile/search.js'
 import { openServerMeter } from '../support/hostile/server-meter.js'
@@ -59,7 +60,7 @@ test(
 
 test('no plan or response that a search can find stalls a process', () => findNothing(6, { meter }), PATIENCE_MS)
 
-describe('bodies of every route, made larger and wrong', async () => {
+describe('requests to every route, made larger and wrong', async () => {
   const serverMeter = await openServerMeter(120_000)
   afterAll(() => serverMeter.close())
 
@@ -70,7 +71,7 @@ describe('bodies of every route, made larger and wrong', async () => {
 
   test(
     'none that a search can find stalls a service',
-    () => findNothing(15, { meter: serverMeter, families: ROUTE_FAMILIES }),
+    () => findNothing(15, { meter: serverMeter, families: [...ROUTE_FAMILIES, lines] }),
     PATIENCE_MS,
   )
 })

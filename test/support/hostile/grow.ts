@@ -64,6 +64,14 @@ export const WAYS: readonly Way[] = [
   ofTexts((text, size) => `${text}${'x'.repeat(size)}`),
   ofTexts((text, size) => `${text}${'\\"é\u{1f600}'.repeat(Math.ceil(size / 5))}`),
   ofTexts((text, size) => `${'('.repeat(size)}${text}${')'.repeat(size)}`),
+  // All that is no word, such as the spaces of a policy; and one word or sign in its place.
+  ofTexts((text, size) => text.replace(/\W/g, (sign) => sign.repeat(Math.ceil(size / text.length)))),
+  ofTexts((text, size) => {
+    const parts = text.match(/\w+|\W/g) ?? ['x']
+    const at = size % parts.length
+    const repeated = (parts[at] as string).repeat(Math.ceil(size / (parts[at] as string).length))
+    return parts.with(at, repeated).join('')
+  }),
   ofAll((size) => many(size, () => ({}))),
   ofAll((size) => many(size, (at) => `n${at}`)),
   ofAll((size) => Object.fromEntries(many(size, (at) => [`k${at}`, at]))),

@@ -2,9 +2,13 @@ import { randomUUID } from 'node:crypto'
 import { type JsonObject, type JsonValue, pathOf, ROUTES } from '@countersign/protocol'
 import { createTenant, readConfig } from '@countersign/server'
 import { createTestDatabase } from '../postgres/database.js'
+import { lines, sendLines } from './lines-family.js'
+import type { Measured, Question } from './measure-child.js'
 import { changedBody, RICH_PLAN, ROUTE_BODIES, type RouteBody } from './route-bodies.js'
 import type { Meter } from './search.js'
 import { startWatchedService, type WatchedService } from './start-watched.js'
+
+type Asked = Pick<Measured, 'bytes' | 'refused'>
 
 /** Sends requests to a real service, and measures how long its main thread worked on them in one piece. */
 export async function openServerMeter(limitMs: number): Promise<Meter & { close(): Promise<void> }> {
@@ -39,24 +43,32 @@ export async function openServerMeter(limitMs: number): Promise<Meter & { close(
     service = null
   }
 
+  /** Prepares what is asked, and returns what asks it: the bytes sent, and why they were refused. */
+  const askOf = async (url: string, { family, genes }: Question): Promise<() => Promise<Asked>> => {
+    if (family === lines.name) return async () => ({ bytes: await sendLines(genes, url, key), refused: null })
+    const asked = ROUTE_BODIES.find(({ name }) => name === family)
+    if (asked === undefined) throw new Error(`there is no route ${family}`)
+    const changed = changedBody(asked, genes)
+    const { session, given } = await prepare(url, asked)
+    const own = asked.route === 'createSession' ? { session_id: session } : given
+    const body = isObject(changed) ? { ...changed, ...own } : changed
+    return async () => {
+      const { status, body: reply } = await send(url, asked.route, body, session)
+      return { bytes: JSON.stringify(body).length, refused: status < 400 ? null : `${reply.code}: ${reply.detail}` }
+    }
+  }
+
   return {
     measure: async (question) => {
-      const asked = ROUTE_BODIES.find(({ name }) => name === question.family)
-      if (asked === undefined) throw new Error(`there is no route ${question.family}`)
-      const changed = changedBody(asked, question.genes)
       service ??= await startCalmService(database.url)
-      const { url } = service
       try {
-        const { session, given } = await prepare(url, asked)
-        const own = asked.route === 'createSession' ? { session_id: session } : given
-        const body = isObject(changed) ? { ...changed, ...own } : changed
+        const ask = await askOf(service.url, question)
         service.takePieceMs()
-        const { status, body: reply } = await send(url, asked.route, body, session)
+        const asked = await ask()
         // The longest piece is told with the next round of the event loop.
         await new Promise((done) => setTimeout(done, 20))
         const stepMs = service.takePieceMs()
-        const refused = status < 400 ? null : `${reply.code}: ${reply.detail}`
-        return { ...question, stallMs: stepMs, measured: { bytes: JSON.stringify(body).length, stepMs, refused } }
+        return { ...question, stallMs: stepMs, measured: { ...asked, stepMs } }
       } catch {
         end()
         return { ...question, stallMs: limitMs, measured: null }
