@@ -28,6 +28,11 @@ export const engineSabotages: Bugs = {
   ],
   'packages/engine/src/contract/cedar-text.ts': [
     { breaks: 'limit.policy-size', from: 'const MAX_TOKENS = 4_000', to: 'const MAX_TOKENS = 40_000' },
+    { breaks: 'limit.policy-size', from: 'if (wrong !== null) return', to: 'if (wrong === policy) return' },
+  ],
+  'packages/engine/src/text/regex.ts': [
+    { breaks: 'limit.regex-properties', from: 'const MAX_PROPERTIES = 100', to: 'const MAX_PROPERTIES = 2_000' },
+    { breaks: 'limit.regex-properties', from: 'const COST_OF_PROPERTY = 400', to: 'const COST_OF_PROPERTY = 1' },
   ],
   'packages/engine/src/contract/cedar-cost.ts': [
     {

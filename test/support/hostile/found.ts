@@ -14,6 +14,15 @@ export const KNOWN: readonly Costly[] = [
   },
   { family: 'schemas', genes: { schema: 0, value: 0, width: 401, size: 60_000, calls: 1 } },
   { family: 'policies', genes: { policy: 0, value: 0, terms: 500, size: 1, calls: 1 } },
+  // Found by the search: carriage returns in a string of a policy, and a class of Unicode properties.
+  {
+    family: 'texts of policies',
+    genes: { around: 4, piece: 3, piece2: 1, each: 2, length: 50_254, value: 0, size: 1, calls: 1 },
+  },
+  {
+    family: 'texts of regular expressions',
+    genes: { around: 4, piece: 30, piece2: 2, each: 9, length: 4_096, value: 20, size: 3, calls: 1 },
+  },
 ]
 
 /**
