@@ -34,6 +34,9 @@ export const engineSabotages: Bugs = {
     { breaks: 'limit.regex-properties', from: 'const MAX_PROPERTIES = 100', to: 'const MAX_PROPERTIES = 2_000' },
     { breaks: 'limit.regex-properties', from: 'const COST_OF_PROPERTY = 400', to: 'const COST_OF_PROPERTY = 1' },
   ],
+  'packages/engine/src/contract/hours.ts': [
+    { breaks: 'limit.memory.bytes', from: 'const name = zone.toLowerCase()', to: 'const name = zone' },
+  ],
   'packages/engine/src/contract/cedar-cost.ts': [
     {
       breaks: 'limit.policy-size',

@@ -1,4 +1,4 @@
-import { describe, expect, test } from 'vitest'
+import { describe, expect, test, vi } from 'vitest'
 import { proves } from '../../../../test/support/proves.js'
 import { compilePlan } from '../compile/compile-plan.js'
 import { prepareHours } from './hours.js'
@@ -26,6 +26,18 @@ describe('hours', () => {
       true,
     )
   })
+
+  proves(
+    ['limit.memory.bytes'],
+    'keep one clock for each zone, however many contracts name it and however it is written',
+    () => {
+      const made = vi.spyOn(Intl, 'DateTimeFormat')
+      const names = ['Asia/Kathmandu', 'asia/kathmandu', 'ASIA/Kathmandu']
+      for (let at = 0; at < 300; at++) prepareHours({ ...OFFICE, time_zone: names[at % 3] as string })
+      expect(made).toHaveBeenCalledTimes(1)
+      made.mockRestore()
+    },
+  )
 
   test('the hour that a night skips is never there, and the one that it repeats is there twice', () => {
     const night = (from: string, to: string) => ({ time_zone: BERLIN, allow: [{ days: 'sun', from, to }] })

@@ -27,8 +27,8 @@ interface Span {
 
 /** The zone's own rules apply, summer time included: an hour that a day skips or repeats is allowed if it is listed. */
 export function prepareHours({ time_zone: zone, allow }: Hours): HoursPreparation {
-  const format = formatIn(zone)
-  if (format === null) {
+  const read = clockOf(zone)
+  if (read === null) {
     const fix = 'use a name of the IANA time zone database, such as Europe/Berlin or UTC'
     return { ok: false, path: ['time_zone'], problem: `"${zone}" is not a time zone`, fix }
   }
@@ -41,7 +41,6 @@ export function prepareHours({ time_zone: zone, allow }: Hours): HoursPreparatio
     }
     spans.push(span)
   }
-  const read = readerOf(format)
   const text = allow.map(({ days = EVERY_DAY, from, to }) => `${days} ${from}-${to}`).join(', ')
   return {
     ok: true,
@@ -56,9 +55,28 @@ export function prepareHours({ time_zone: zone, allow }: Hours): HoursPreparatio
   }
 }
 
-function formatIn(zone: string): Intl.DateTimeFormat | null {
+/**
+ * The clocks of all zones that were asked for. Each takes 31 kB outside of the heap, and a plan may name one in every
+ * contract. There are about 600, however they are written.
+ */
+const clocks = new Map<string, Clock>()
+
+type Clock = (atMs: number) => LocalTime
+
+function clockOf(zone: string): Clock | null {
   // An offset such as +01:00 knows no summer time, so it is seldom what is meant.
   if (!/^[A-Za-z]/.test(zone)) return null
+  const name = zone.toLowerCase()
+  const known = clocks.get(name)
+  if (known !== undefined) return known
+  const format = formatIn(zone)
+  if (format === null) return null
+  const clock = readerOf(format)
+  clocks.set(name, clock)
+  return clock
+}
+
+function formatIn(zone: string): Intl.DateTimeFormat | null {
   try {
     const parts = { weekday: 'short', hour: '2-digit', minute: '2-digit' } as const
     return new Intl.DateTimeFormat('en-GB', { timeZone: zone, hourCycle: 'h23', ...parts })
@@ -74,7 +92,7 @@ interface LocalTime {
 }
 
 /** A proposal asks for many tools at one instant, and calls of one minute have the same answer. */
-function readerOf(format: Intl.DateTimeFormat): (atMs: number) => LocalTime {
+function readerOf(format: Intl.DateTimeFormat): Clock {
   let lastMinute = Number.NaN
   let last: LocalTime = { day: '', minute: -1, text: '' }
   return (atMs) => {
