@@ -4,6 +4,7 @@ export const limits = {
   'limit.active-keys': 'A tenant has at most 5 active API keys',
   'limit.signup': 'Signup takes 5 requests an hour from one IP address',
   'limit.forgot-password': 'forgot-password acts on 3 requests an hour for one address',
+  'limit.forgot-password.others': 'Whoever has asked for too many mails uses up nothing of what the accounts of others may get',
   'limit.resend-verification': 'Resending verification takes 3 requests an hour',
   'limit.post-general': 'A tenant makes 30 POST requests a minute',
   'limit.get-general': 'A tenant makes 120 GET requests a minute',
@@ -90,6 +91,8 @@ export const limits = {
   'limit.memory.bytes': 'What a process remembers is bounded by bytes, whatever one entry weighs',
   'limit.memory.share': 'While others need a memory, one tenant keeps at most its share of it',
   'limit.memory.stranger': 'A caller without a key leaves nothing in memory',
+  'limit.memory.open-bodies':
+    'Where nobody needs a key or an account, a body has at most 16,384 bytes: strangers keep no tenant out of the memory for large ones',
   'limit.memory.bodies': 'Large request bodies wait for their turn, and a body has at most 500,000 values',
   'limit.connections.readers': 'A client that does not read its reply loses its connection; one that reads slowly gets all of it',
   'limit.connections.count': 'Connections are limited in all and per address, and one too many is told so',
@@ -97,6 +100,8 @@ export const limits = {
     'A body comes in at most 1,024 pieces and one more for every 64 bytes; what follows is skipped, and other requests are read whole',
   'limit.connections.pipelined': 'A connection has one request under way and two that wait; one more ends it, and what follows in the same piece is not read',
   'limit.connections.trailers': 'A chunked body is followed by at most 256 lines, and the connection ends with more',
+  'limit.connections.heads':
+    'A request without a host, or with an unknown expectation, is refused once: its connection ends, and what follows on it is not read',
   'limit.connections.header-lines': 'A request of more than 100 header lines is refused before anything is done for it, and its connection ends',
   'limit.query.length': 'A query of more than 8,192 characters is refused unread, and so is any query where a path has no parameters',
   'limit.path.names': 'The names in a path are compared as they were sent: only parameters are decoded, and `..` is a name like any other',

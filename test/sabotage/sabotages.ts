@@ -10,6 +10,7 @@ import { sdkSabotages } from './sdk.js'
 import { serverSabotages } from './server.js'
 import { accountSabotages } from './server-accounts.js'
 import { archiveSabotages } from './server-archives.js'
+import { wireSabotages } from './server-wire.js'
 import { sessionSabotages } from './session.js'
 
 /** A small, plausible bug that breaks a requirement: `from` stands once in the file and becomes `to`. */
@@ -39,5 +40,6 @@ export const SABOTAGES: readonly Sabotage[] = [
   serverSabotages,
   accountSabotages,
   archiveSabotages,
+  wireSabotages,
   guaranteeSabotages,
 ].flatMap((bugs: Bugs) => Object.entries(bugs).flatMap(([file, rows]) => rows.map((row) => ({ ...row, file }))))

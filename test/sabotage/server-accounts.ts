@@ -56,6 +56,7 @@ export const accountSabotages: Bugs = {
     },
   ],
   'packages/server/src/accounts/request-mail.ts': [
+    { breaks: 'limit.forgot-password.others', from: 'isQuiet ? key : address', to: 'key' },
     {
       breaks: 'limit.forgot-password',
       from: "within && parsed.success ? key : ''",

@@ -84,36 +84,6 @@ export const serverSabotages: Bugs = {
   'packages/server/src/process/mail/mail-worker.ts': [
     { breaks: 'limit.fair.mail-queue', from: 'if (isWoken) return\n', to: '\n' },
   ],
-  'packages/server/src/http/client-address.ts': [
-    { breaks: 'limit.fair.forwarded', from: 'hop < MOST_HOPS && ', to: '' },
-    {
-      breaks: 'limit.fair.forwarded',
-      from: "const hops = headerOf(rawHeaders, 'x-forwarded-for') ?? ''",
-      to: "const hops = (headerOf(rawHeaders, 'x-forwarded-for') ?? '').split(',').map((hop) => plain(hop.trim())).join(',')",
-    },
-  ],
-  'packages/server/src/context/http-request.ts': [
-    {
-      breaks: 'limit.path.names',
-      from: 'const path = end === -1 ? sent : sent.slice(0, end)',
-      to: "const path = new URL(end === -1 ? sent : sent.slice(0, end), 'http://x').pathname",
-    },
-  ],
-  'packages/server/src/http/parse-input.ts': [
-    {
-      breaks: 'limit.query.length',
-      from: 'query.length > LIMITS.queryLength',
-      to: 'query.length > 2 * LIMITS.queryLength',
-    },
-  ],
-  'packages/server/src/http/http-server.ts': [
-    { breaks: 'limit.connections.pipelined', from: 'const MAX_PIPELINED = 2', to: 'const MAX_PIPELINED = 3' },
-    {
-      breaks: 'limit.connections.header-lines',
-      from: 'server.maxHeadersCount = 2 * LIMITS.headerLines',
-      to: 'server.maxHeadersCount = LIMITS.headerLines / 2',
-    },
-  ],
   'packages/server/src/store/governance/plans.ts': [
     {
       breaks: 'limit.jobs.pieces',

@@ -212,6 +212,36 @@ proves('limit.connections.header-lines', async () => {
   expect(await metric(server, 'countersign_connections_dropped_total{reason="header_lines"}')).toBe(8)
 })
 
+proves('limit.connections.heads', async () => {
+  const server = await serve({})
+  const wrong = [
+    { head: 'GET /healthz HTTP/1.1\r\n\r\n', reason: 'no_host', detail: 'the header host is missing' },
+    {
+      head: 'GET /healthz HTTP/1.1\r\nhost: x\r\nexpect: x\r\n\r\n',
+      reason: 'expectation',
+      detail: 'the header expect may be 100-continue only',
+    },
+  ]
+  for (const { head, reason, detail } of wrong) {
+    const many = open(server)
+    const read = await requestsRead(async () => {
+      many.socket.write(head.repeat(1_000))
+      await many.ended
+    })
+    expect(many.text()).toMatch(/^HTTP\/1\.1 400 .*\r\nconnection: close\r\n.*"code":"INVALID_REQUEST"/s)
+    expect(many.text()).toContain(detail)
+    expect(many.text().split('HTTP/1.1').length).toBe(2)
+    expect(read).toBe(1)
+    expect(await metric(server, `countersign_connections_dropped_total{reason="${reason}"}`)).toBe(1)
+  }
+  const right = open(server)
+  right.socket.write('GET /healthz HTTP/1.1\r\nhost: x\r\nexpect: 100-Continue\r\n\r\n')
+  await expect.poll(() => right.text()).toMatch(/100 Continue.*200 OK/s)
+  const old = open(server)
+  old.socket.write('GET /healthz HTTP/1.0\r\n\r\n')
+  await expect.poll(() => old.text()).toContain('200 OK')
+})
+
 test('a request waits until the reply before it was sent, and is not begun for a client that left', async () => {
   const server = await serve({})
   const asks = () => metric(server, 'countersign_requests_total{route="logout",status="200"}')

@@ -276,6 +276,23 @@ test.each(['forgotPassword', 'resendVerification'] as const)(
   },
 )
 
+for (const name of ['forgotPassword', 'resendVerification'] as const) {
+  proves('limit.forgot-password.others', name, async () => {
+    const { person } = await signedUp()
+    await runtime.instances[0].parts.accounts.mail.idle()
+    const ask = (address: string, email: string) =>
+      new Person(appFetch(runtime.instances[0].app, address)).call(name, { body: { email } })
+    for (let at = 0; at < 31; at++) await ask('198.51.100.9', `nobody${at}@example.test`)
+    const before = mailbox.mails.length
+    for (let at = 0; at < 4; at++) await ask('198.51.100.9', person.email)
+    await runtime.instances[0].parts.accounts.mail.idle()
+    expect(mailbox.mails.length).toBe(before)
+    await ask('203.0.113.8', person.email)
+    await runtime.instances[0].parts.accounts.mail.idle()
+    expect(mailbox.mails.slice(before).map(({ to }) => to)).toEqual([person.email])
+  })
+}
+
 proves(
   ['limit.signup'],
   'five signups an hour from one address, IPv6 counted by /64, whatever X-Forwarded-For says',

@@ -77,6 +77,17 @@ test('a body longer than the route takes is 413, announced or not', async () => 
   }
 })
 
+proves('limit.memory.open-bodies', async () => {
+  const open = Object.entries(ROUTES).filter(([, route]) => route.auth === 'none' && 'body' in route)
+  expect(open.length).toBeGreaterThan(4)
+  for (const [name] of open as [RouteName, Route][]) {
+    const announced = await send(name, { rawBody: '{}', headers: { 'content-length': '16385' } })
+    expect([name, announced.status]).toEqual([name, 413])
+    const taken = await send(name, { rawBody: `{"a":"${'x'.repeat(16_376)}"}` })
+    expect([name, taken.status]).not.toEqual([name, 413])
+  }
+})
+
 const BAD_TYPES: readonly [string, Record<string, string>][] = [
   ['text', { 'content-type': 'text/plain' }],
   ['a form', { 'content-type': 'application/x-www-form-urlencoded' }],

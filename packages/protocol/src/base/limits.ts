@@ -5,6 +5,7 @@ export const LIMITS = {
   toolNameLength: 256,
   bodyBytes: 1024 * 1024,
   largeBodyBytes: 4 * 1024 * 1024,
+  openBodyBytes: 16 * 1024,
   bodySeconds: 15,
   headerLines: 100,
   queryLength: 8_192,

@@ -8,7 +8,7 @@ import { inEntrance } from '../entry/senders.js'
 import { emailKey } from '../store/accounts/accounts.js'
 import type { MailKind } from '../store/accounts/mail.js'
 import { queueMailByEmail } from '../store/accounts/mail.js'
-import { type AccountLimit, takeAll } from './limits.js'
+import { takeAll } from './limits.js'
 
 const bodySchema = z.object({ email: emailSchema })
 
@@ -24,13 +24,12 @@ export async function requestMail(
 ): Promise<void> {
   const parsed = bodySchema.safeParse(body)
   const key = parsed.success ? emailKey(parsed.data.email) : ''
-  const limits = [`${limit}_email`, `${limit}_ip`] as const satisfies readonly AccountLimit[]
-  const within = await takeAll(ctx, [
-    [limits[0], key],
-    [limits[1], addressKey(ctx.request.clientAddress)],
-  ])
+  const address = addressKey(ctx.request.clientAddress)
+  const isQuiet = await takeAll(ctx, [[`${limit}_ip`, address]])
+  // Whoever has asked too often takes from itself: it must not use up what the account may get.
+  const within = await takeAll(ctx, [[`${limit}_email`, isQuiet ? key : address]])
   // An address that no account can have, so that a refused request does the same work.
-  const target = within && parsed.success ? key : ''
+  const target = isQuiet && within && parsed.success ? key : ''
   const mailId = makeId(ctx.app.random, 'mail')
   await inEntrance(ctx, (sql) => queueMailByEmail(sql, { mailId, emailKey: target, kind }))
   if (kind === 'reset') {
