@@ -106,6 +106,13 @@ export const REQUEST_SHAPES: readonly Shape[] = [
     },
   },
   {
+    name: 'stranger: requests without a host',
+    build: () => async (attacker) => {
+      const asked = 'GET / HTTP/1.1\r\n\r\n'.repeat(3_500)
+      await asking(attacker, { connections: 200, seconds: 8, asked })
+    },
+  },
+  {
     name: 'stranger: a path that leads up and down',
     build: () => async (attacker) => {
       const asked = `GET /${'%41/../'.repeat(2_200)} HTTP/1.1\r\nHost: x\r\n\r\n`
