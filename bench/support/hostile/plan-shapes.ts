@@ -111,6 +111,26 @@ export const PLAN_SHAPES: readonly Shape[] = [
     },
   },
   {
+    name: 'plans: texts that Cedar and RE2 read for long',
+    build: () => {
+      const wrong = (sign: string) =>
+        `permit(principal,action,resource) when { context.arguments.a == "${sign.repeat(30_000)}" };`
+      const plans = many(10, (plan) => [
+        compiledOf({ contracts: [{ tool: `t${plan}`, ...FIXED, policy: { cedar: wrong('\r') } }] }),
+        compiledOf({
+          contracts: many(20, (at) => ({
+            tool: `t${at}`,
+            ...FIXED,
+            argument_value_invariants: [{ path: '$.a', regex: `(?i)[${'\\pL'.repeat(1_300)}${plan}]` }],
+          })),
+        }),
+      ]).flat()
+      return async (attacker) => {
+        await Promise.all(plans.map((plan) => createSession(attacker, plan)))
+      }
+    },
+  },
+  {
     name: 'plans: ten that are refused late',
     build: () => {
       const plans = many(10, (plan) =>
