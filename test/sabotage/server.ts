@@ -23,6 +23,12 @@ export const serverSabotages: Bugs = {
       to: 'findDefinition(tx, { tenantId, workflowId }, MOST_BYTES)',
     },
   ],
+  'packages/server/src/base/work/worker-thread.ts': [
+    { breaks: 'limit.fair.time', from: ', usedMs: used.of }', to: ' }' },
+    { breaks: 'limit.fair.time', from: 'littleMs: 2_000', to: 'littleMs: 0' },
+    { breaks: 'limit.fair.time', from: 'used.of(owner) < (second?.littleMs ?? 0)', to: 'used.of(owner) < 60_000' },
+    { breaks: 'limit.fair.time', from: 'queue.putBack({ ...task, isLong: true })', to: 'task.fail(error)' },
+  ],
   'packages/server/src/context/work.ts': [
     {
       breaks: 'limit.fair.definitions',

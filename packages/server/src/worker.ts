@@ -1,7 +1,7 @@
 import { parentPort } from 'node:worker_threads'
 import { ApiError } from './base/api-error.js'
 import { giveWay } from './base/work/give-way.js'
-import type { TaskReply } from './base/work/worker-thread.js'
+import { READY, type TaskReply } from './base/work/one-thread.js'
 import { forgetBatch } from './captures/forget-batch.js'
 import { learnBatch, learnedTools } from './captures/learn-batch.js'
 import { readCaptures } from './captures/read-captures.js'
@@ -40,6 +40,8 @@ giveWay()
 parentPort?.on('message', async ({ name, input }: { name: keyof Tasks; input: never }) => {
   parentPort?.postMessage(await replyTo(name, input))
 })
+
+parentPort?.postMessage(READY)
 
 async function replyTo(name: keyof Tasks, input: never): Promise<TaskReply> {
   try {

@@ -10,7 +10,13 @@ import type {
   SurpriseLevel,
   UnmatchedPolicy,
 } from '@countersign/protocol'
-import { createWorkerThread, TaskFailed, type ThreadLimits, type WorkerThread } from '../base/work/worker-thread.js'
+import {
+  createWorkerThread,
+  TaskFailed,
+  THREAD_LIMITS,
+  type ThreadLimits,
+  type WorkerThread,
+} from '../base/work/worker-thread.js'
 import { isStatementTimeout } from '../postgres/database-error.js'
 import type { CaptureTexts } from '../store/captures/captures.js'
 import type { LearnedToolChange, StoredOffer } from '../store/captures/learned-tools.js'
@@ -57,10 +63,21 @@ const PROGRAM = new URL(
 )
 
 /** One body at a time, which as objects takes twenty times its length at most. The memory `parsed_bodies` bounds how many wait. */
-export const REQUEST_THREAD_LIMITS: ThreadLimits = { timeLimitMs: 10_000, memoryMb: 128, waitingPerTenant: 256 }
+export const REQUEST_THREAD_LIMITS: ThreadLimits = {
+  ...THREAD_LIMITS,
+  memoryMb: 128,
+  waitingPerTenant: 256,
+  second: null,
+}
 
-/** Reading YAML takes a hundred times the memory of its text. `inPlanThread` bounds how many packs wait. */
-export const PLAN_THREAD_LIMITS: ThreadLimits = { timeLimitMs: 10_000, memoryMb: 128, waitingPerTenant: 256 }
+/** Reading YAML takes a hundred times the memory of its text. */
+export const PLAN_THREAD_LIMITS: ThreadLimits = {
+  ...THREAD_LIMITS,
+  what: 'plans, drafts and comparisons of this tenant',
+  memoryMb: 128,
+  waitingPerTenant: 8,
+  waitingInAll: 64,
+}
 
 /** One task at a time; it starts with the first. */
 export const createTaskThread = (limits?: ThreadLimits): TaskThread => createWorkerThread<Tasks>(PROGRAM, limits)

@@ -1,7 +1,6 @@
 import { setImmediate } from 'node:timers/promises'
 import type { Steps } from '@countersign/engine'
 import { ApiError, unauthenticated } from '../base/api-error.js'
-import { createFairGate } from '../base/work/fair-gate.js'
 import { turns, type WorkOwner } from '../base/work/in-turns.js'
 import { TaskFailed } from '../base/work/worker-thread.js'
 import type { WorkOptions } from '../postgres/database.js'
@@ -102,7 +101,7 @@ export async function readBeside<Name extends Reading>(
   // A copy of its own: what it came in may belong to the connection.
   const body = new Uint8Array(bytes)
   try {
-    return await app.requestThread.run(tenantId, name, { body, tenantId }, [body.buffer])
+    return await app.requestThread.run(tenantId, name, { body, tenantId }, { transfer: [body.buffer] })
   } catch (error) {
     if (!(error instanceof TaskFailed)) throw error
     app.log.warn({ tenant_id: tenantId, bytes: bytes.length, error }, 'a body could not be read')
@@ -114,16 +113,9 @@ export async function readBeside<Name extends Reading>(
 
 type PlanTask = 'compilePack' | 'comparePlans' | 'describePack' | 'findDrift' | 'judgePlayground'
 
-const planGate = createFairGate({
-  what: 'plans, drafts and comparisons of this tenant',
-  atOnce: 1,
-  perOwner: 8,
-  inAll: 64,
-})
-
 /**
  * Reads, compiles or compares what people wrote, in the thread for that: a file of 200 kB takes a second, and nothing
- * divides it. Tenants take turns. Throws 429 or 503 before anything is done, and 400 where it is too much for the thread.
+ * divides it. Who used it least comes next. Throws 429 or 503 before anything is done, and 400 where it is too much for the thread.
  */
 export async function inPlanThread<Name extends PlanTask>(
   ctx: Context,
@@ -132,7 +124,7 @@ export async function inPlanThread<Name extends PlanTask>(
 ): Promise<Tasks[Name]['output']> {
   const { tenantId, isOwed } = workOwner(ctx)
   try {
-    return await planGate.run(tenantId, () => ctx.app.planThread.run(tenantId, name, input), isOwed)
+    return await ctx.app.planThread.run(tenantId, name, input, { isOwed })
   } catch (error) {
     if (!(error instanceof TaskFailed)) throw error
     ctx.app.log.warn({ tenant_id: tenantId, error }, 'a plan was too much for the thread that reads plans')

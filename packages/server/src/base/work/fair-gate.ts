@@ -1,4 +1,5 @@
 import { createFairQueue, type FairQueueOptions, type Waiting } from './fair-queue.js'
+import { createUsedTime } from './used-time.js'
 
 export interface FairGate {
   /** Does an owner's work when it is its turn. Throws 429 or 503 when too many wait, unless it was accepted already. */
@@ -9,9 +10,10 @@ interface Waiter extends Waiting {
   readonly begin: () => void
 }
 
-/** Lets few works be under way at once, because each holds memory; the others wait in turn between their owners. */
+/** Lets few works be under way at once, because each holds memory. Of those who wait, who used least comes next. */
 export function createFairGate({ atOnce, ...options }: FairQueueOptions & { readonly atOnce: number }): FairGate {
-  const queue = createFairQueue<Waiter>(options)
+  const used = createUsedTime()
+  const queue = createFairQueue<Waiter>({ ...options, usedMs: used.of })
   let underWay = 0
   const enter = (owner: string, isOwed: boolean): Promise<void> => {
     if (underWay < atOnce) {
@@ -30,9 +32,11 @@ export function createFairGate({ atOnce, ...options }: FairQueueOptions & { read
   return {
     run: async (owner, work, isOwed = false) => {
       await enter(owner, isOwed)
+      const end = used.begin(owner)
       try {
         return await work()
       } finally {
+        end()
         leave()
       }
     },

@@ -39,6 +39,18 @@ test('what was put back goes on before the rest of its owner, but after the othe
   expect(drain()).toEqual(['b1', 'a1', 'a2'])
 })
 
+test('where the time of works counts, whoever used least comes next, and of those who may go', () => {
+  const used: Record<string, number> = { a: 300, b: 20, c: 20 }
+  const queue = createFairQueue<Named>({ what: 'works', perOwner: 8, inAll: 64, usedMs: (owner) => used[owner] ?? 0 })
+  for (const name of ['a1', 'a2', 'b1', 'b2', 'c1']) queue.add({ owner: name.slice(0, 1), name, refuse: null })
+  const next = (mayGo?: (item: Named) => boolean) => queue.next(mayGo)?.name
+  expect([next(), next()]).toEqual(['b1', 'c1'])
+  used.b = 400
+  expect(next(({ owner }) => owner === 'c')).toBeUndefined()
+  expect(next(({ name }) => name !== 'a1')).toBe('b2')
+  expect([next(), next(), next()]).toEqual(['a1', 'a2', undefined])
+})
+
 test('an owner with too many gets 429, which says what waits', () => {
   const { add } = open(2, 64)
   add('a', 'a1')

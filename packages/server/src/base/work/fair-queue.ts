@@ -6,6 +6,8 @@ export interface FairQueueOptions {
   /** How many may wait for one owner, and in all. */
   readonly perOwner: number
   readonly inAll: number
+  /** How much each owner used lately: whoever used least comes next. Without it owners take turns. */
+  readonly usedMs?: (owner: string) => number
 }
 
 /** Work that waits. */
@@ -17,8 +19,8 @@ export interface Waiting {
 
 /**
  * Work that waits, in turn between its owners and in order within one: whoever brings a hundred works waits for a
- * hundred, and whoever brings one waits for one of each other owner (decision 0019). The owner is a tenant, or the
- * network of a stranger.
+ * hundred, and whoever brings one waits for one of each other owner (decision 0019), or for none where the time that
+ * works took counts (decision 0169). The owner is a tenant, or the network of a stranger.
  */
 export interface FairQueue<Item extends Waiting> {
   /** Makes sure that one more may wait. Throws 429 when its owner has too many, 503 when there are too many in all. */
@@ -27,8 +29,8 @@ export interface FairQueue<Item extends Waiting> {
   add(item: Item): void
   /** In front of the owner's other works: it has begun already. */
   putBack(item: Item): void
-  /** Takes the oldest work of the owner whose turn it is. */
-  next(): Item | null
+  /** Takes the oldest work of the owner whose turn it is, among those whose oldest work `mayGo`. */
+  next(mayGo?: (item: Item) => boolean): Item | null
   waiting(owner: string): number
   size(): number
 }
@@ -61,6 +63,19 @@ export function createFairQueue<Item extends Waiting>(options: FairQueueOptions)
     return line
   }
 
+  const whoseTurn = (mayGo?: (item: Item) => boolean): string | undefined => {
+    let turn: string | undefined
+    let least = Infinity
+    for (const [owner, line] of lines) {
+      const oldest = line[0]
+      if (mayGo !== undefined && oldest !== undefined && !mayGo(oldest)) continue
+      if (options.usedMs === undefined) return owner
+      const used = options.usedMs(owner)
+      if (used < least) [turn, least] = [owner, used]
+    }
+    return turn
+  }
+
   return {
     requireRoom: (owner) => {
       if (waiting(owner) >= options.perOwner) {
@@ -75,10 +90,10 @@ export function createFairQueue<Item extends Waiting>(options: FairQueueOptions)
     putBack: (item) => {
       lineOf(item.owner).unshift(item)
     },
-    next: () => {
-      const [turn] = lines
-      if (turn === undefined) return null
-      const [owner, line] = turn
+    next: (mayGo) => {
+      const owner = whoseTurn(mayGo)
+      const line = owner === undefined ? undefined : lines.get(owner)
+      if (owner === undefined || line === undefined) return null
       const item = line.shift()
       lines.delete(owner)
       if (line.length > 0) lines.set(owner, line)

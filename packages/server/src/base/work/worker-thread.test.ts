@@ -1,8 +1,12 @@
 import { afterEach, expect, test } from 'vitest'
-import { createWorkerThread, TaskFailed, THREAD_LIMITS, ThreadClosed, type WorkerThread } from './worker-thread.js'
+import { proves } from '../../../../../test/support/proves.js'
+import { ThreadClosed } from './one-thread.js'
+import { createWorkerThread, TaskFailed, THREAD_LIMITS, type WorkerThread } from './worker-thread.js'
 
 type Tasks = {
   echo: { input: string; output: string }
+  /** Works for so many milliseconds. */
+  work: { input: number; output: number }
   spin: { input: null; output: never }
   hoard: { input: null; output: never }
   refuse: { input: null; output: never }
@@ -14,6 +18,7 @@ const PROGRAM = new URL(
   import { parentPort } from 'node:worker_threads'
   const tasks = {
     echo: (text) => text,
+    work: (ms) => { const end = performance.now() + ms; while (performance.now() < end); return ms },
     spin: () => { for (;;); },
     hoard: () => { const held = []; for (;;) held.push(new Array(1_000).fill(held.length)) },
     refuse: () => { throw new Error('no') },
@@ -23,6 +28,7 @@ const PROGRAM = new URL(
     try { parentPort.postMessage({ ok: true, output: tasks[name](input) }) }
     catch (error) { parentPort.postMessage({ ok: false, error: error.message }) }
   })
+  parentPort.postMessage('ready')
 `)}`,
 )
 
@@ -40,21 +46,56 @@ test.each([
   const failed = thread.run('a', name, null)
   await expect(failed).rejects.toThrow(TaskFailed)
   await expect(failed).rejects.toThrow(message)
-  // A machine that is busy may need longer than half a second to start a thread.
-  const next = (): Promise<string> => thread.run('a', 'echo', 'still here').catch(next)
-  expect(await next()).toBe('still here')
+  expect(await thread.run('a', 'echo', 'still here')).toBe('still here')
 })
 
-test('tenants take turns, however many tasks one of them has', async () => {
-  thread = createWorkerThread<Tasks>(PROGRAM)
+const ALONE = { ...THREAD_LIMITS, second: null }
+
+proves('limit.fair.time', 'who used the thread least comes next, however many tasks others have', async () => {
+  thread = createWorkerThread<Tasks>(PROGRAM, ALONE)
   const order: string[] = []
-  const run = (tenant: string, text: string) => thread.run(tenant, 'echo', text).then((done) => order.push(done))
-  await Promise.all([run('a', 'a1'), run('a', 'a2'), run('a', 'a3'), run('b', 'b1'), run('b', 'b2'), run('c', 'c1')])
-  expect(order).toEqual(['a1', 'a2', 'b1', 'c1', 'a3', 'b2'])
+  const run = async (tenant: string, ms: number) => {
+    await thread.run(tenant, 'work', ms)
+    order.push(tenant)
+  }
+  await Promise.all([run('a', 200), run('a', 1), run('a', 1), run('b', 20), run('b', 20), run('c', 1), run('c', 1)])
+  expect(order).toEqual(['a', 'b', 'c', 'c', 'b', 'a', 'a'])
+})
+
+proves('limit.fair.time', 'who used little does not wait for the long task of another', async () => {
+  thread = createWorkerThread<Tasks>(PROGRAM)
+  const ended: string[] = []
+  const spin = thread.run('a', 'spin', null).catch(() => ended.push('the long one'))
+  for (const word of ['one', 'two']) expect(await thread.run('b', 'echo', word)).toBe(word)
+  expect(ended).toEqual([])
+  await thread.close()
+  await spin
+})
+
+proves('limit.fair.time', 'who used much waits for the long task of another, so that little ones pass', async () => {
+  thread = createWorkerThread<Tasks>(PROGRAM, {
+    ...THREAD_LIMITS,
+    second: { timeLimitMs: 10_000, memoryMb: 16, littleMs: 500 },
+  })
+  const order: string[] = []
+  const run = (tenant: string, ms: number) => thread.run(tenant, 'work', ms).then(() => order.push(tenant))
+  const first = [run('a', 2_500), run('b', 700)]
+  await first[1]
+  await Promise.all([...first, run('b', 1), run('c', 1)])
+  expect(order).toEqual(['b', 'c', 'a', 'b'])
+})
+
+proves('limit.fair.time', 'what is too long or too large for the second thread is done in the first', async () => {
+  const second = { timeLimitMs: 200, memoryMb: 16, littleMs: 500 }
+  thread = createWorkerThread<Tasks>(PROGRAM, { ...THREAD_LIMITS, timeLimitMs: 2_000, memoryMb: 32, second })
+  const tasks = [thread.run('a', 'work', 500), thread.run('b', 'work', 400), thread.run('c', 'hoard', null)]
+  const [, slow, large] = await Promise.allSettled(tasks)
+  expect(slow).toMatchObject({ value: 400 })
+  expect(large).toMatchObject({ reason: { message: 'hoard failed: it needed more than 32 MB' } })
 })
 
 test('a tenant with too many tasks waiting is told so, and the others are not', async () => {
-  thread = createWorkerThread<Tasks>(PROGRAM, { ...THREAD_LIMITS, waitingPerTenant: 2 })
+  thread = createWorkerThread<Tasks>(PROGRAM, { ...ALONE, waitingPerTenant: 2 })
   const accepted = [thread.run('a', 'echo', '1'), thread.run('a', 'echo', '2'), thread.run('a', 'echo', '3')]
   await expect(thread.run('a', 'echo', '4')).rejects.toMatchObject({ code: 'RATE_LIMITED' })
   expect(await thread.run('b', 'echo', 'b')).toBe('b')
@@ -63,7 +104,7 @@ test('a tenant with too many tasks waiting is told so, and the others are not', 
 
 test('closing fails the task that runs and those that wait, and starts no other', async () => {
   thread = createWorkerThread<Tasks>(PROGRAM)
-  const tasks = [thread.run('a', 'spin', null), thread.run('b', 'echo', 'b')]
+  const tasks = ['a', 'b', 'c'].map((tenant) => thread.run(tenant, 'spin', null))
   const ended = Promise.allSettled(tasks)
   await thread.close()
   for (const { status, reason } of (await ended) as PromiseRejectedResult[]) {
