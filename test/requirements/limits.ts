@@ -53,6 +53,7 @@ export const limits = {
   'limit.fair.suggestions':
     'A definition with hundreds of long names that nothing declares is refused at once: of a name, few places are compared with another',
   'limit.fair.time': 'Of those who wait for a thread, who used it least comes next; who used little waits for no long work of others',
+  'limit.fair.erasures': 'Nothing is locked while what was learned of a session is taken out of it: meanwhile the session can be killed',
   'limit.fair.threads': 'Where cores are scarce, long work beside requests waits for the thread that answers them',
   'limit.fair.refused': 'Expensive work beyond a share is refused before it is begun, with a time to try again',
   'limit.fair.refused-plan': 'A plan that was refused is not prepared again, and its cost counts as further requests',

@@ -29,6 +29,13 @@ export const serverSabotages: Bugs = {
     { breaks: 'limit.fair.time', from: 'used.of(owner) < (second?.littleMs ?? 0)', to: 'used.of(owner) < 60_000' },
     { breaks: 'limit.fair.time', from: 'queue.putBack({ ...task, isLong: true })', to: 'task.fail(error)' },
   ],
+  'packages/server/src/captures/forget-session.ts': [
+    {
+      breaks: 'limit.fair.erasures',
+      from: 'if (!(await holdClaim(tx, claim))) return false\n    for',
+      to: 'await holdClaim(tx, claim)\n    for',
+    },
+  ],
   'packages/server/src/context/work.ts': [
     {
       breaks: 'limit.fair.definitions',

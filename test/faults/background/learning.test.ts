@@ -177,7 +177,7 @@ describe('a capture that tells of many tools', () => {
       if (name === 'forgetBatch') sent.push(JSON.stringify(input).length)
     }
     const { tenantId } = runtime
-    await parts.database.transaction(tenantId, (tx) => forgetSession(tx, thread, { tenantId, sessionId: 'wide' }))
+    await forgetSession({ ...parts, thread }, { tenantId, sessionId: 'wide' })
     expect(sent.length).toBe(TOOLS.length / 4)
     expect(Math.max(...sent)).toBeLessThan(5 * PADDED)
     const left = await runtime.sql`select 1 from learned_tools where agent = 'erased' and summary::text like '%jane%'`

@@ -61,6 +61,9 @@ export const largeStates = createPlaces({ slots: 4, perTenant: 1, what: 'request
 /** The same for what stops a session: a kill waits for other kills alone. */
 export const largeStops = createPlaces({ slots: 4, perTenant: 1, what: 'stops of sessions with a large state' })
 
+/** What was learned of an agent, up to 32 MB of it, while a session is taken out of it. */
+export const erasures = createPlaces({ slots: 4, perTenant: 1, what: 'erasures' })
+
 /** Once the reply is written, or nothing comes of it. */
 export function leavePlaces(request: RequestScope): void {
   for (const place of held.get(request) ?? []) {

@@ -3,21 +3,45 @@ import { ApiError } from '../base/api-error.js'
 import { forgetSession } from '../captures/forget-session.js'
 import { audit } from '../context/audit.js'
 import type { UserContext } from '../context/context.js'
-import { inTransaction } from '../context/work.js'
+import { erasures } from '../context/places.js'
+import { inFind, inTransaction } from '../context/work.js'
+import { holdAgentOf, type LearnedSession, listLearnedCaptures } from '../store/captures/forgetting.js'
 import { eraseContent as eraseStoredContent } from '../store/sessions/content.js'
 import { lockSession } from '../store/sessions/sessions.js'
+
+/** How often it is begun again when more was learned of the session meanwhile. */
+const MOST_TRIES = 5
 
 /** Arguments, found values, messages, what was learned of them, and the principal go; the ledger stays and still verifies. */
 export async function eraseContent(
   ctx: UserContext,
   { params }: Input<Routes['eraseContent']>,
 ): Promise<Reply<Routes['eraseContent']>> {
-  const { tenantId } = ctx.tenant
-  await inTransaction(ctx, async (tx) => {
-    if (!(await lockSession(tx, tenantId, params.session_id))) throw new ApiError('NOT_FOUND')
-    await forgetSession(tx, ctx.app.thread, { tenantId, sessionId: params.session_id })
-    const items = await eraseStoredContent(tx, tenantId, params.session_id)
-    await audit(tx, ctx, { action: 'content_erased', subject: params.session_id, detail: `${items} items` })
+  const session = { tenantId: ctx.tenant.tenantId, sessionId: params.session_id }
+  for (let tries = 0; tries < MOST_TRIES; tries++) {
+    await forgetLearned(ctx, session)
+    if (await eraseForgotten(ctx, session)) return { ok: true }
+  }
+  throw new ApiError('BUSY', { detail: 'the session is learned from all the time; try again' })
+}
+
+/** Before anything is locked: it is computed in a thread, which others may use for long. */
+async function forgetLearned(ctx: UserContext, session: LearnedSession): Promise<void> {
+  const [learned] = await inFind(ctx, (sql) => listLearnedCaptures(sql, session, 1))
+  if (learned === undefined) return
+  await erasures.take(ctx)
+  await forgetSession(ctx.app, session)
+}
+
+/** False when something was learned of the session since it was forgotten. */
+function eraseForgotten(ctx: UserContext, session: LearnedSession): Promise<boolean> {
+  const { tenantId, sessionId } = session
+  return inTransaction(ctx, async (tx) => {
+    if (!(await lockSession(tx, tenantId, sessionId))) throw new ApiError('NOT_FOUND')
+    await holdAgentOf(tx, session)
+    if ((await listLearnedCaptures(tx, session, 1)).length > 0) return false
+    const items = await eraseStoredContent(tx, tenantId, sessionId)
+    await audit(tx, ctx, { action: 'content_erased', subject: sessionId, detail: `${items} items` })
+    return true
   })
-  return { ok: true }
 }

@@ -1,5 +1,4 @@
 import type { Queryable, Tx } from '../../postgres/sql.js'
-import { UNNAMED_AGENT } from '../sessions/content.js'
 
 export interface LearnedTool {
   toolName: string
@@ -104,36 +103,6 @@ export async function saveLearnedTools(
     on conflict (tenant_id, agent, tool_name) do update set
       summary = excluded.summary, samples = excluded.samples, updated_at = excluded.updated_at,
       judged = known.judged + excluded.judged, passed = known.passed + excluded.passed`
-}
-
-/** The ids of a governed session's captures that were learned from, by agent. Nobody learns of these agents meanwhile. */
-export async function lockLearnedCapturesOf(
-  tx: Tx,
-  tenantId: string,
-  sessionId: string,
-): Promise<{ agent: string; captureIds: string[] }[]> {
-  const own = tx`
-    from captures c join sessions s on s.tenant_id = c.tenant_id and s.session_id = c.conversation_id
-    where s.tenant_id = ${tenantId} and s.session_id = ${sessionId} and c.agent = coalesce(s.agent, ${UNNAMED_AGENT})
-      and c.governed`
-  // Whoever learns about one of them at this moment may have read what is about to be erased: the claim is over.
-  await tx`
-    with own as (
-      select agent from learned_agents where tenant_id = ${tenantId} and agent in (select c.agent ${own}) order by agent
-      for update
-    )
-    update learned_agents set claim_id = null, claimed_until = null
-    where tenant_id = ${tenantId} and agent in (select agent from own)`
-  return tx<{ agent: string; captureIds: string[] }[]>`
-    with waiting as materialized (
-      select unnest(u.capture_ids) as capture_id from unlearned_captures u
-      where u.tenant_id = ${tenantId} and u.agent in (select c.agent ${own})
-    )
-    select c.agent, array_agg(c.capture_id) as capture_ids ${own}
-      and not exists (select 1 from waiting w where w.capture_id = c.capture_id)
-      and not exists (
-        select 1 from set_aside_captures a where a.tenant_id = c.tenant_id and a.capture_id = c.capture_id)
-    group by c.agent`
 }
 
 /** Agents that were ever observed. */

@@ -10,7 +10,7 @@ export interface LearningClaim {
 }
 
 /** Longer than one batch takes. After it another instance may go on, and this one writes nothing any more. */
-const LEARNING_CLAIM = '60 seconds'
+export const LEARNING_CLAIM = '60 seconds'
 
 /** The next tenant after this one that has captures to learn from. Of each agent one batch is looked at. */
 export async function findWaitingTenant(sql: Queryable, after: string): Promise<string | null> {
