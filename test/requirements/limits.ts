@@ -9,6 +9,7 @@ export const limits = {
   'limit.post-general': 'A tenant makes 30 POST requests a minute',
   'limit.get-general': 'A tenant makes 120 GET requests a minute',
   'limit.runs-budget': "Runs are counted against a monthly budget that depends on the tenant's quota",
+  'limit.runs-failed': 'Fixtures that take more than the thread has count against the budget, and sent again they are refused at once',
   'limit.runs-also-post': 'Runs also count against the general POST limit',
   'limit.runs-no-daily-cap': 'Runs have no limit per day',
   'limit.token-bucket': 'Rates are limited by token buckets, which refill with time',

@@ -36,6 +36,13 @@ export const serverSabotages: Bugs = {
       to: 'await holdClaim(tx, claim)\n    for',
     },
   ],
+  'packages/server/src/runs/enqueue-run.ts': [
+    {
+      breaks: 'limit.runs-failed',
+      from: 'if (against === null && stored.error !== null) throw',
+      to: 'if (against === null && stored.error === null) throw',
+    },
+  ],
   'packages/server/src/context/work.ts': [
     {
       breaks: 'limit.fair.definitions',

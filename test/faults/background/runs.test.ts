@@ -14,11 +14,11 @@ import { withRuntime } from '../../support/runtime/with-runtime.js'
 
 const real = createTaskThread()
 const tried: string[] = []
-let isFailing = true
+let failing = 'judgePage'
 const thread: TaskThread = {
   run: async (tenantId, name, input) => {
     tried.push(name)
-    if (isFailing && name === 'judgePage') throw new TaskFailed('judgePage', 'it took longer than 10 seconds')
+    if (name === failing) throw new TaskFailed(name, 'it took longer than 10 seconds')
     return real.run(tenantId, name, input)
   },
   close: () => real.close(),
@@ -47,9 +47,33 @@ proves('background.run-gives-up', async () => {
   )
   // Nobody takes it up again.
   expect(await judgeWaitingRun(parts)).toBe(false)
-  isFailing = false
+  failing = ''
   const next = await started('slow')
   await expect.poll(async () => (await runOf(next)).status).toBe('done')
+})
+
+proves('limit.runs-failed', async () => {
+  const fixtures = [{ name: 'one', turns: [{ calls: [{ name: 'find_person', arguments: {} }] }] }]
+  const body = { run_id: randomUUID(), plan, against: { fixtures } }
+  const used = async () => {
+    const other = { ...body, run_id: randomUUID() }
+    return expectStatus(await api.createRun({ body: other }), 201).body.budget.used
+  }
+  const before = await used()
+  failing = 'judgeFixtures'
+  const judged = () => tried.filter((name) => name === 'judgeFixtures').length
+  const judgedBefore = judged()
+  for (let time = 0; time < 2; time++) {
+    const refused = await api.createRun({ body })
+    expect([refused.status, refused.problem.detail]).toEqual([
+      400,
+      'body.against.fixtures: they could not be judged (judgeFixtures failed: it took longer than 10 seconds); ' +
+        'send fewer or smaller fixtures',
+    ])
+  }
+  expect(judged()).toBe(judgedBefore + 1)
+  failing = ''
+  expect(await used()).toBe(before + 2)
 })
 
 test('a run that ended the process each time is not begun a fourth time', async () => {

@@ -1,10 +1,10 @@
-import type { Reply, Routes, RunReport } from '@countersign/protocol'
+import type { Reply, Routes } from '@countersign/protocol'
 import { ApiError } from '../base/api-error.js'
 import { type Audited, audit } from '../context/audit.js'
 import type { Context } from '../context/context.js'
 import { inFind, inRead, inTransaction } from '../context/work.js'
 import { type CapturedScope, countRuns, findRun, insertRun, lockBudget, type RunRow } from '../store/runs/runs.js'
-import { judgeBeside } from './judge-run.js'
+import { type JudgedFixtures, judgeBeside } from './judge-run.js'
 
 type Started = Reply<Routes['createRun']>
 
@@ -13,51 +13,60 @@ export interface NewRun {
   readonly compiledHash: string
   /** What identifies the run: the same id with the same content gets the same reply. */
   readonly bodyHash: string
+  /** Null for fixtures. */
   readonly against: CapturedScope | null
   /** Set for a run that a person starts. */
   readonly audited?: Audited
   /** Judges what can be judged at once; null where it waits for an instance. */
-  judge(): Promise<RunReport | null>
+  judge(): Promise<JudgedFixtures | null>
 }
 
-/** Starts a run within the tenant's budget, counted and inserted in one transaction. */
+/**
+ * Starts a run within the tenant's budget, counted and inserted in one transaction. Fixtures that could not be judged are
+ * refused, and count as well: they took the thread as long as it lets anybody.
+ */
 export async function enqueueRun(ctx: Context, run: NewRun): Promise<Started> {
   const { tenantId } = ctx.tenant
-  const { bodyHash } = run
   const known = await inFind(ctx, (sql) => findRun(sql, tenantId, run.runId))
-  if (known !== null) return repeated(ctx, known, bodyHash)
+  if (known !== null) return repeated(ctx, run, known)
   if ((await inRead(ctx, (sql) => countRuns(sql, tenantId))) >= budgetOf(ctx)) {
     // It may have been this very run, started twice at once, that took the last place.
     const started = await inFind(ctx, (sql) => findRun(sql, tenantId, run.runId))
     if (started === null) throw overBudget(ctx)
-    return repeated(ctx, started, bodyHash)
+    return repeated(ctx, run, started)
   }
-  const report = await run.judge()
+  const judged = await run.judge()
   const inserted = await inTransaction(ctx, async (tx) => {
     await lockBudget(tx, tenantId)
     // The same run under way twice: one that is there needs no room.
     if ((await findRun(tx, tenantId, run.runId)) !== null) return false
     if ((await countRuns(tx, tenantId)) >= budgetOf(ctx)) throw overBudget(ctx)
-    const { runId, compiledHash, against } = run
-    const isNew = await insertRun(tx, { tenantId, runId, compiledHash, bodyHash, against, report })
+    const { runId, compiledHash, bodyHash, against } = run
+    const { report, error } = judged ?? { report: null, error: null }
+    const isNew = await insertRun(tx, { tenantId, runId, compiledHash, bodyHash, against, report, error })
     if (isNew && run.audited !== undefined) await audit(tx, ctx, run.audited)
     return isNew
   })
   const stored = await inFind(ctx, (sql) => findRun(sql, tenantId, run.runId))
   if (stored === null) throw new ApiError('BUSY')
-  if (!inserted) return repeated(ctx, stored, bodyHash)
+  if (!inserted) return repeated(ctx, run, stored)
   // Beside the request: the caller reads the run back when it is done.
-  if (report === null) judgeBeside(ctx.app)
-  return runReply(ctx, stored)
+  if (judged === null) judgeBeside(ctx.app)
+  return startedReply(ctx, run, stored)
 }
 
-async function repeated(ctx: Context, run: RunRow, bodyHash: string): Promise<Started> {
-  if (run.bodyHash !== bodyHash) {
+async function repeated(ctx: Context, run: NewRun, stored: RunRow): Promise<Started> {
+  if (run.bodyHash !== stored.bodyHash) {
     throw new ApiError('INVALID_REQUEST', {
       detail: 'body.run_id: a run with this id was started with a different body',
     })
   }
-  return runReply(ctx, run)
+  return startedReply(ctx, run, stored)
+}
+
+async function startedReply(ctx: Context, { against }: NewRun, stored: RunRow): Promise<Started> {
+  if (against === null && stored.error !== null) throw new ApiError('INVALID_REQUEST', { detail: stored.error })
+  return runReply(ctx, stored)
 }
 
 const budgetOf = ({ app, tenant }: Context): number => app.config.quotas[tenant.quota].runs

@@ -24,22 +24,27 @@ class RunRefused extends Error {
   override name = 'RunRefused'
 }
 
+/** What came of fixtures: a report, or why there is none, for the person who sent them. */
+export type JudgedFixtures =
+  | { readonly report: RunReport; readonly error: null }
+  | { readonly report: null; readonly error: string }
+
 /** Judges fixtures, which are JSON, while the request waits for it. */
 export async function judgeNow(
   ctx: Context,
   { hash, unmatchedPolicy }: Pick<RunPlan, 'hash' | 'unmatchedPolicy'>,
   fixtures: string,
-): Promise<RunReport> {
+): Promise<JudgedFixtures> {
   const { tenantId } = ctx.tenant
   const compiled = await inFind(ctx, (sql) => findPlanText(sql, tenantId, hash))
   if (compiled === null) throw new ApiError('PLAN_UNKNOWN')
   try {
-    return await ctx.app.thread.run(tenantId, 'judgeFixtures', { plan: { hash, compiled, unmatchedPolicy }, fixtures })
+    const input = { plan: { hash, compiled, unmatchedPolicy }, fixtures }
+    return { report: await ctx.app.thread.run(tenantId, 'judgeFixtures', input), error: null }
   } catch (error) {
     if (!(error instanceof TaskFailed)) throw error
-    throw new ApiError('INVALID_REQUEST', {
-      detail: `body.against.fixtures: they could not be judged (${error.message}); send fewer or smaller fixtures`,
-    })
+    const why = `body.against.fixtures: they could not be judged (${error.message}); send fewer or smaller fixtures`
+    return { report: null, error: why }
   }
 }
 

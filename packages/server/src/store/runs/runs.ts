@@ -61,17 +61,19 @@ export async function insertRun(
     compiledHash: string
     bodyHash: string
     against: CapturedScope | null
+    /** Of a run that has ended: its report, or why there is none. */
     report: RunReport | null
+    error: string | null
   },
 ): Promise<boolean> {
   const json = (value: unknown) => (value === null ? null : JSON.stringify(value))
+  const status = run.report !== null ? 'done' : run.error !== null ? 'failed' : 'queued'
   const rows = await tx`
-    insert into runs (tenant_id, run_id, status, sessions_done, compiled_hash, against, body_hash, report, created_at,
-      finished_at)
-    values (${run.tenantId}, ${run.runId}, ${run.report === null ? 'queued' : 'done'}, ${run.report?.sessions ?? 0},
-      ${run.compiledHash},
-      ${json(run.against)}::text::json, ${run.bodyHash}, ${json(run.report)}::text::json, clock_timestamp(),
-      case when ${run.report !== null} then clock_timestamp() end)
+    insert into runs (tenant_id, run_id, status, sessions_done, compiled_hash, against, body_hash, report, error,
+      created_at, finished_at)
+    values (${run.tenantId}, ${run.runId}, ${status}, ${run.report?.sessions ?? 0}, ${run.compiledHash},
+      ${json(run.against)}::text::json, ${run.bodyHash}, ${json(run.report)}::text::json, ${run.error},
+      clock_timestamp(), case when ${status !== 'queued'} then clock_timestamp() end)
     on conflict do nothing returning 1`
   return rows.length === 1
 }
