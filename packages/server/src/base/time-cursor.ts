@@ -15,11 +15,17 @@ const writeTimeCursor = ({ at, id }: PageEnd): string => Buffer.from(`${at} ${id
 export function readTimeCursor(cursor: string | undefined): PageEnd | null {
   if (cursor === undefined) return null
   const [, at, id] = /^(-?\d{1,18}) ([A-Za-z0-9_.:-]{1,160})$/.exec(Buffer.from(cursor, 'base64url').toString()) ?? []
-  if (at === undefined || id === undefined) {
+  if (at === undefined || id === undefined || !isPossible(BigInt(at))) {
     throw new ApiError('INVALID_REQUEST', { detail: 'query.cursor: not a cursor of this list' })
   }
   return { at, id }
 }
+
+/** No record is of another time: nobody can write the years before 100, or read those beyond 9999. */
+const isPossible = (microseconds: bigint): boolean => microseconds >= EARLIEST && microseconds < LATEST
+
+const EARLIEST = BigInt(Date.parse('0100-01-01T00:00:00Z')) * 1_000n
+const LATEST = BigInt(Date.parse('+010000-01-01T00:00:00Z')) * 1_000n
 
 /** The first `limit` of rows that were asked for one beyond it, and where the next page begins. */
 export function pageByTime<Row extends { readonly pageAt: string }, Item>(

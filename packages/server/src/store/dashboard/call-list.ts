@@ -156,7 +156,8 @@ interface Periods {
  */
 async function periodsOf(sql: Queryable, filter: CallFilter): Promise<Periods> {
   const { tenantId, agent, decision, reason, from, to, below, limit } = filter
-  const end = below === null ? (to ?? FOREVER) : new Date(Math.ceil(Number(below.at) / 1_000) + 1)
+  const end =
+    below === null ? (to ?? FOREVER) : new Date(Math.min(Math.ceil(Number(below.at) / 1_000) + 1, FOREVER.getTime()))
   const until = await countedUntil(sql)
   const newest: Period = { since: from !== null && from > until ? from : until, until: to ?? FOREVER }
   const after = from === null ? null : new Date(from.getTime() - MINUTE_MS)
