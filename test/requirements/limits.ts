@@ -32,7 +32,7 @@ export const limits = {
   'limit.confidence': 'Confidence turns medium at 5 samples and high at 10',
   'limit.fair.begin': 'Requests begin in turn between those who send them, and so do the statements that let them in',
   'limit.fair.large-replies':
-    'Replies of megabytes are read and written one at a time for a tenant, and six in all; sessions with states of megabytes, and what a workflow reads of them, one at a time for a tenant, and kills of them apart from all else',
+    'Replies of megabytes are read and written one at a time for a tenant, with a rest after very long ones, and six in all; sessions with states of megabytes, and what a workflow reads of them, one at a time for a tenant, and kills of them apart from all else',
   'limit.fair.reads':
     'A tenant reads on half of the connections that are kept for reading, and what others do waits for none of it; a session is read once the body of its request has come',
   'limit.fair.plans': 'Expensive work of one tenant leaves the turns and plans of another tenant alone',

@@ -43,6 +43,27 @@ export const serverSabotages: Bugs = {
       to: 'if (against === null && stored.error === null) throw',
     },
   ],
+  'packages/server/src/runs/run-reply.ts': [
+    {
+      breaks: 'limit.fair.large-replies',
+      from: 'await largeReplies.take(ctx)',
+      to: 'largeReplies.isTaken(ctx.request)',
+    },
+  ],
+  'packages/server/src/dashboard/list-sessions.ts': [
+    {
+      breaks: 'limit.fair.large-replies',
+      from: 'await largeReplies.take(ctx)',
+      to: 'largeReplies.isTaken(ctx.request)',
+    },
+  ],
+  'packages/server/src/context/places.ts': [
+    {
+      breaks: 'limit.fair.large-replies',
+      from: 'restMs > 0 ? setTimeout(leave, restMs) : leave()',
+      to: 'restMs > 0 ? leave() : leave()',
+    },
+  ],
   'packages/server/src/context/work.ts': [
     {
       breaks: 'limit.fair.definitions',

@@ -40,6 +40,7 @@ proves(
   'limit.fair.large-replies',
   'what may be large waits for a place; a kill, a turn and others do not',
   async () => {
+    const { workflowId } = await openWorkflow(api)
     const release = await fill(largeReplies, 1)
     const asked = [
       api.exportEvents({ params, query: {} }),
@@ -48,6 +49,7 @@ proves(
       owner.call('loadProof', { params }),
       owner.call('listToolPins', {}),
       owner.call('listCaptures', { query: {} }),
+      api.exportWorkflowEvents({ params: { workflow_id: workflowId }, query: {} }),
     ]
     for (const reply of asked) expect(await isAnswered(reply)).toBe(false)
     expect((await other.exportEvents({ params: { session_id: theirs.sessionId }, query: {} })).status).toBe(200)
@@ -58,6 +60,53 @@ proves(
     ).toBe(200)
     release()
     for (const { status } of await Promise.all(asked)) expect(status).toBe(200)
+  },
+)
+
+proves(
+  'limit.fair.large-replies',
+  'a run with its report waits for a place; a new one, and one without, do not',
+  async () => {
+    const plan = { compiled_session: session.plan.compiled_session }
+    const fixtures = (run_id: string) => ({ run_id, plan, against: { fixtures: [{ name: 'a', turns: [] }] } })
+    const done = await api.createRun({ body: fixtures('done') })
+    await api.createRun({ body: fixtures('failed') })
+    await runtime.sql`update runs set status = 'failed', report = null where run_id = 'failed'`
+    const release = await fill(largeReplies, 1)
+    const asked = [
+      api.createRun({ body: fixtures('done') }),
+      api.loadRun({ params: { run_id: 'done' } }),
+      owner.call('loadRunDetail', { params: { run_id: 'done' } }),
+      owner.call('listRuns', { query: {} }),
+    ]
+    for (const reply of asked) expect(await isAnswered(reply)).toBe(false)
+    expect((await api.createRun({ body: fixtures('new') })).status).toBe(201)
+    expect((await api.loadRun({ params: { run_id: 'failed' } })).status).toBe(200)
+    release()
+    const [again] = (await Promise.all(asked)) as [typeof done]
+    expect(again.body.run).toEqual(done.body.run)
+  },
+)
+
+proves(
+  'limit.fair.large-replies',
+  'a page of sessions with many long labels waits for one, and is bounded',
+  async () => {
+    const labels = Array.from({ length: 128 }, (_, at) => `l${at}`.padEnd(128, 'x'))
+    for (let at = 0; at < 20; at++) await openSession(api, { labels })
+    const release = await fill(largeReplies, 1)
+    expect((await owner.call('listSessions', { query: { limit: '5' } })).body.items).toHaveLength(5)
+    const large = owner.call('listSessions', { query: { limit: '200' } })
+    expect(await isAnswered(large)).toBe(false)
+    release()
+    const { text, body } = await large
+    expect(text.length).toBeLessThan(300_000)
+    expect(body.items[0]?.labels).toEqual(labels)
+    const ids = body.items.map(({ session_id }) => session_id)
+    const rest = (await owner.call('listSessions', { query: { limit: '200', cursor: body.next ?? '' } })).body
+    const all = [...ids, ...rest.items.map(({ session_id }) => session_id)]
+    const [stored] = await runtime.sql`select count(*)::int as count from sessions where tenant_id = ${tenantId}`
+    expect([all.length, new Set(all).size, rest.next]).toEqual([stored?.count, stored?.count, null])
   },
 )
 

@@ -111,7 +111,7 @@ proves('scale.flat', 'a minute and the agents are counted without reading all th
 proves('scale.flat', 'a search looks up what begins so, and as little the sixth time', async () => {
   const anything: Omit<SessionFilter, 'tenantId' | 'search'> = {
     ...{ agent: null, status: null, activity: null, workflowId: null, reason: null, label: null },
-    ...{ from: null, to: null, below: null, oldestFirst: false, limit: 50 },
+    ...{ from: null, to: null, below: null, oldestFirst: false, mayBeLarge: false, limit: 50 },
   }
   const search = (text: string) => (tx: Tx) => listSessions(tx, { ...anything, tenantId, search: text })
   const first = async (text: string) => (await begin.page(search(text))).rows[0]?.sessionId

@@ -19,6 +19,7 @@ import type { PlanCache } from './plan-cache.js'
 import type { ReplyHeaders } from './reply-headers.js'
 import type { SessionCache } from './session-cache.js'
 import type { OfferedTool, ReadCaptures, ReadRun, TaskThread } from './tasks.js'
+import type { WrittenReply } from './written-reply.js'
 
 /** What lives as long as the process. Time, chance and the store arrive here and nowhere else. */
 export interface Services {
@@ -153,7 +154,10 @@ type ContextOf<R extends Route> = R['auth'] extends 'api_key'
     ? UserContext
     : OpenContext
 
-export type Handler<R extends Route> = (ctx: ContextOf<R>, input: Input<R>) => Promise<Reply<R>>
+export type Handler<R extends Route> = (ctx: ContextOf<R>, input: Input<R>) => Promise<Answer<R>>
+
+type Answer<R extends Route> = Reply<R> | WrittenReply<Reply<R>>
+
 /** Bodies that their room reads itself, because large ones are read in a thread: what the handler gets of them. */
 export interface ReadBodies {
   readonly ingestCaptures: ReadCaptures
@@ -166,6 +170,6 @@ export type BodyReaders = {
 
 export type Handlers = {
   readonly [Name in RouteName]: Name extends keyof ReadBodies
-    ? (ctx: Context, input: { readonly body: ReadBodies[Name] }) => Promise<Reply<Routes[Name]>>
+    ? (ctx: Context, input: { readonly body: ReadBodies[Name] }) => Promise<Answer<Routes[Name]>>
     : Handler<Routes[Name]>
 }

@@ -39,6 +39,22 @@ proves(
   },
 )
 
+proves('limit.fair.large-replies', 'after a reply of several megabytes the place rests', async () => {
+  const ours = Array.from({ length: 3 }, () => contextOf('ours'))
+  const entered = await enteredOf(ours)
+  expect(await entered()).toEqual([0])
+  leavePlaces(ours[0]!.request, 1_000_000)
+  expect(await entered()).toEqual([0, 1])
+  leavePlaces(ours[1]!.request, 5_000_000)
+  await setImmediate()
+  vi.advanceTimersByTime(190)
+  expect(await entered()).toEqual([0, 1])
+  vi.advanceTimersByTime(20)
+  expect(await entered()).toEqual([0, 1, 2])
+  leavePlaces(ours[2]!.request)
+  await setImmediate()
+})
+
 proves('limit.fair.large-replies', 'all tenants together have six', async () => {
   const contexts = Array.from({ length: 8 }, (_, at) => contextOf(`tenant ${at}`))
   const entered = await enteredOf(contexts)

@@ -64,11 +64,15 @@ export const largeStops = createPlaces({ slots: 4, perTenant: 1, what: 'stops of
 /** What was learned of an agent, up to 32 MB of it, while a session is taken out of it. */
 export const erasures = createPlaces({ slots: 4, perTenant: 1, what: 'erasures' })
 
-/** Once the reply is written, or nothing comes of it. */
-export function leavePlaces(request: RequestScope): void {
+/** A reply of so many characters costs others little; after a longer one the place rests, so long for each million more. */
+const REST = { after: 1_000_000, msPerMillion: 50 } as const
+
+/** Once the reply is written, of so many characters, or nothing comes of it. */
+export function leavePlaces(request: RequestScope, characters = 0): void {
+  const restMs = ((characters - REST.after) / 1_000_000) * REST.msPerMillion
   for (const place of held.get(request) ?? []) {
     place.then(
-      (leave) => leave(),
+      (leave) => (restMs > 0 ? setTimeout(leave, restMs) : leave()),
       () => {},
     )
   }

@@ -6,7 +6,6 @@ import type {
   PlaygroundView,
   Reply,
   Routes,
-  RunReport,
   SurpriseLevel,
   UnmatchedPolicy,
 } from '@countersign/protocol'
@@ -21,7 +20,7 @@ import { isStatementTimeout } from '../postgres/database-error.js'
 import type { CaptureTexts } from '../store/captures/captures.js'
 import type { LearnedToolChange, StoredOffer } from '../store/captures/learned-tools.js'
 import type { PlanFile } from '../store/governance/governance-plans.js'
-import type { CapturedScope } from '../store/runs/runs.js'
+import type { CapturedScope, WrittenReport } from '../store/runs/runs.js'
 
 /**
  * What is computed in the worker thread (decision 0015). Large things travel as JSON text: this process hands it from the
@@ -43,7 +42,7 @@ export type Tasks = {
   judgePage: { input: PageToJudge; output: JudgedPage }
   /** The report of a run, as JSON. */
   reportRun: { input: Pick<PageToJudge, 'plan' | 'tally'>; output: string }
-  judgeFixtures: { input: { plan: RunPlan; fixtures: string }; output: RunReport }
+  judgeFixtures: { input: { plan: RunPlan; fixtures: string }; output: WrittenReport }
   compilePack: { input: readonly PlanFile[]; output: PackCompilation }
   /** What a plan changes of another, what stands in its way, and what to look at. */
   comparePlans: { input: PlansToCompare; output: Pick<PlanDetail, 'changes' | 'blockers' | 'advisories'> }

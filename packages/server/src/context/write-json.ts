@@ -1,6 +1,7 @@
 import { stringifyInSteps } from '@countersign/engine'
 import type { JsonValue } from '@countersign/protocol'
 import { inOwedTurns } from './work.js'
+import { WrittenReply } from './written-reply.js'
 
 /**
  * A value as JSON. A large one is written in turns with the work of other tenants: it may hold megabytes that a tenant sent
@@ -8,6 +9,9 @@ import { inOwedTurns } from './work.js'
  */
 export const writeJson = async (owner: string, value: unknown): Promise<string> =>
   isSmall(value) ? JSON.stringify(value) : inOwedTurns(owner, stringifyInSteps(value as JsonValue))
+
+export const writeReply = async (owner: string, reply: unknown): Promise<string> =>
+  reply instanceof WrittenReply ? reply.text : writeJson(owner, reply)
 
 /** About what is written within a millisecond, whatever it is. */
 const SMALL = { values: 512, characters: 32_768 } as const

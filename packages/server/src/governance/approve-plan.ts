@@ -5,7 +5,7 @@ import type { UserContext } from '../context/context.js'
 import { inFind, inTransaction } from '../context/work.js'
 import { dropEarlierContracts } from '../store/captures/learned-tools.js'
 import { approveGovernancePlan } from '../store/governance/governance-plans.js'
-import { findRun } from '../store/runs/runs.js'
+import { findResult } from '../store/runs/runs.js'
 import { detailOf } from './detail-of.js'
 
 /** Approves a draft without blockers: what was reviewed is what the SDK attaches, by hash. Repeated, it gets the same reply. */
@@ -36,14 +36,14 @@ export async function approvePlan(
 
 /** A finished backtest of exactly this plan, in words. */
 async function citedRun(ctx: UserContext, runId: string, plan: PlanDetail['plan']): Promise<string> {
-  const run = await inFind(ctx, (sql) => findRun(sql, ctx.tenant.tenantId, runId))
-  if (run?.report == null || run.compiledHash !== plan.compiled_hash) {
+  const result = await inFind(ctx, (sql) => findResult(sql, ctx.tenant.tenantId, runId))
+  if (result === null || result.compiledHash !== plan.compiled_hash) {
     throw new ApiError('INVALID_REQUEST', {
       detail: 'body.run_id: not a finished backtest of this version of the plan',
     })
   }
-  const { sessions, sessions_passed } = run.report
-  return `backtest ${runId}: ${sessions - sessions_passed} of ${sessions} sessions would change`
+  const { sessions, sessionsPassed } = result
+  return `backtest ${runId}: ${sessions - sessionsPassed} of ${sessions} sessions would change`
 }
 
 const changed = ({ compiled_hash }: PlanDetail['plan']): ApiError => new ApiError('PLAN_CHANGED', { compiled_hash })

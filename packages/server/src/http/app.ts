@@ -6,7 +6,7 @@ import { ApiError } from '../base/api-error.js'
 import type { Context } from '../context/context.js'
 import { readRequest } from '../context/http-request.js'
 import { largeReplies, leavePlaces } from '../context/places.js'
-import { writeJson } from '../context/write-json.js'
+import { writeReply } from '../context/write-json.js'
 import { type AuthorizationParts, createAuthorization, type Entered } from '../entry/authorize.js'
 import { checkKeyBeforeRefusal, requireCheckedKey } from '../entry/recent-key.js'
 import { senderAt } from '../entry/senders.js'
@@ -92,12 +92,12 @@ export function createApp(parts: AppParts): RequestListener {
       } finally {
         bodies.release(open.request.http.incoming)
       }
-      let body: string
+      let body = ''
       try {
         requireCheckedKey(ctx.recentKey, name)
-        body = await writeJson(owner, reply)
+        body = await writeReply(owner, reply)
       } finally {
-        leavePlaces(open.request)
+        leavePlaces(open.request, body.length)
       }
       // As it goes over the wire: a member that is undefined is not written.
       if (parts.checkReplies) route.reply.parse(JSON.parse(body))

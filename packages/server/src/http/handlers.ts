@@ -31,13 +31,15 @@ export const rechecksKey: ReadonlySet<RouteName> = new Set(cycleRoutes)
  * line of their own, for drafts or for the thread that reads plans, take no place: they would keep it meanwhile.
  */
 export const hasLargeReply: ReadonlySet<RouteName> = new Set([
+  'approveToolPin',
   'exportEvents',
   'exportEventsByPerson',
+  'exportWorkflowEvents',
   'listCaptures',
   'listRuns',
+  'listSeals',
   'listToolPins',
   'loadProof',
-  'loadRun',
   'loadSessionDetail',
   'loadTimeline',
   'loadWorkflow',

@@ -1,4 +1,4 @@
-import type { CompiledSession, Reply, Routes } from '@countersign/protocol'
+import type { CompiledSession } from '@countersign/protocol'
 import { ApiError } from '../base/api-error.js'
 import type { Context } from '../context/context.js'
 import { prepareSentPlan } from '../context/prepare-sent-plan.js'
@@ -8,15 +8,13 @@ import { storePlan, usePlan } from '../store/governance/plans.js'
 import { enqueueRun } from './enqueue-run.js'
 import { judgeNow } from './judge-run.js'
 import { readRun } from './read-run.js'
+import type { RunReply } from './run-reply.js'
 
 export const readRunBody = (ctx: Context, bytes: Uint8Array): Promise<ReadRun> =>
   readBeside(ctx, 'readRun', readRun, bytes)
 
 /** Backtests a plan: against fixtures at once, against captured sessions in the background. */
-export async function createRun(
-  ctx: Context,
-  { body }: { readonly body: ReadRun },
-): Promise<Reply<Routes['createRun']>> {
+export async function createRun(ctx: Context, { body }: { readonly body: ReadRun }): Promise<RunReply> {
   await requirePlan(ctx, body)
   const { runId, bodyHash, compiledHash, unmatchedPolicy, against } = body
   return enqueueRun(ctx, {

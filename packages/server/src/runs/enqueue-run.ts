@@ -1,12 +1,10 @@
-import type { Reply, Routes } from '@countersign/protocol'
 import { ApiError } from '../base/api-error.js'
 import { type Audited, audit } from '../context/audit.js'
 import type { Context } from '../context/context.js'
 import { inFind, inRead, inTransaction } from '../context/work.js'
 import { type CapturedScope, countRuns, findRun, insertRun, lockBudget, type RunRow } from '../store/runs/runs.js'
 import { type JudgedFixtures, judgeBeside } from './judge-run.js'
-
-type Started = Reply<Routes['createRun']>
+import { budgetOf, type RunReply, replyOf } from './run-reply.js'
 
 export interface NewRun {
   readonly runId: string
@@ -25,13 +23,14 @@ export interface NewRun {
  * Starts a run within the tenant's budget, counted and inserted in one transaction. Fixtures that could not be judged are
  * refused, and count as well: they took the thread as long as it lets anybody.
  */
-export async function enqueueRun(ctx: Context, run: NewRun): Promise<Started> {
+export async function enqueueRun(ctx: Context, run: NewRun): Promise<RunReply> {
   const { tenantId } = ctx.tenant
-  const known = await inFind(ctx, (sql) => findRun(sql, tenantId, run.runId))
+  const find = () => inFind(ctx, (sql) => findRun(sql, tenantId, run.runId))
+  const known = await find()
   if (known !== null) return repeated(ctx, run, known)
   if ((await inRead(ctx, (sql) => countRuns(sql, tenantId))) >= budgetOf(ctx)) {
     // It may have been this very run, started twice at once, that took the last place.
-    const started = await inFind(ctx, (sql) => findRun(sql, tenantId, run.runId))
+    const started = await find()
     if (started === null) throw overBudget(ctx)
     return repeated(ctx, run, started)
   }
@@ -42,20 +41,20 @@ export async function enqueueRun(ctx: Context, run: NewRun): Promise<Started> {
     if ((await findRun(tx, tenantId, run.runId)) !== null) return false
     if ((await countRuns(tx, tenantId)) >= budgetOf(ctx)) throw overBudget(ctx)
     const { runId, compiledHash, bodyHash, against } = run
-    const { report, error } = judged ?? { report: null, error: null }
-    const isNew = await insertRun(tx, { tenantId, runId, compiledHash, bodyHash, against, report, error })
+    const { written, error } = judged ?? { written: null, error: null }
+    const isNew = await insertRun(tx, { tenantId, runId, compiledHash, bodyHash, against, written, error })
     if (isNew && run.audited !== undefined) await audit(tx, ctx, run.audited)
     return isNew
   })
-  const stored = await inFind(ctx, (sql) => findRun(sql, tenantId, run.runId))
+  const stored = await find()
   if (stored === null) throw new ApiError('BUSY')
   if (!inserted) return repeated(ctx, run, stored)
   // Beside the request: the caller reads the run back when it is done.
   if (judged === null) judgeBeside(ctx.app)
-  return startedReply(ctx, run, stored)
+  return startedReply(ctx, run, stored, judged?.written?.report)
 }
 
-async function repeated(ctx: Context, run: NewRun, stored: RunRow): Promise<Started> {
+async function repeated(ctx: Context, run: NewRun, stored: RunRow): Promise<RunReply> {
   if (run.bodyHash !== stored.bodyHash) {
     throw new ApiError('INVALID_REQUEST', {
       detail: 'body.run_id: a run with this id was started with a different body',
@@ -64,28 +63,9 @@ async function repeated(ctx: Context, run: NewRun, stored: RunRow): Promise<Star
   return startedReply(ctx, run, stored)
 }
 
-async function startedReply(ctx: Context, { against }: NewRun, stored: RunRow): Promise<Started> {
+async function startedReply(ctx: Context, { against }: NewRun, stored: RunRow, report?: string): Promise<RunReply> {
   if (against === null && stored.error !== null) throw new ApiError('INVALID_REQUEST', { detail: stored.error })
-  return runReply(ctx, stored)
+  return replyOf(ctx, stored, report)
 }
-
-const budgetOf = ({ app, tenant }: Context): number => app.config.quotas[tenant.quota].runs
 
 const overBudget = (ctx: Context): ApiError => new ApiError('RUN_BUDGET_EXCEEDED', { limit: budgetOf(ctx) })
-
-export async function runReply(ctx: Context, run: RunRow): Promise<Started> {
-  const used = await inRead(ctx, (sql) => countRuns(sql, ctx.tenant.tenantId))
-  return { run: runView(run), budget: { used, limit: budgetOf(ctx) } }
-}
-
-export const runView = (run: RunRow): Started['run'] => ({
-  run_id: run.runId,
-  status: run.status,
-  sessions_done: run.sessionsDone,
-  created_at: run.createdAt.toISOString(),
-  finished_at: run.finishedAt?.toISOString() ?? null,
-  compiled_hash: run.compiledHash,
-  // A report of an older version did not say what it could not judge.
-  report: run.report === null ? null : { ...run.report, not_judged: run.report.not_judged ?? {} },
-  error: run.error,
-})

@@ -7,10 +7,11 @@ import {
   preparePlan,
   reportOf,
 } from '@countersign/engine'
-import type { CompiledSession, RunFixture, RunReport } from '@countersign/protocol'
+import type { CompiledSession, RunFixture } from '@countersign/protocol'
 import { loadPolicyEvaluator } from '../base/policy.js'
 import type { JudgedPage, PageToJudge, RunPlan } from '../context/tasks.js'
 import type { StoredCapture } from '../store/captures/captures.js'
+import type { WrittenReport } from '../store/runs/runs.js'
 import { type JudgeablePlan, judgeablePlan, requestRules } from './judgeable-plan.js'
 import { capturedExpectation, capturedSession, fixtureSession, hasFlows } from './past-sessions.js'
 import { storedReport, storedVerdict } from './stored-report.js'
@@ -43,7 +44,7 @@ export async function judgeFixtures({
 }: {
   readonly plan: RunPlan
   readonly fixtures: string
-}): Promise<RunReport> {
+}): Promise<WrittenReport> {
   const { whole: plan } = await preparedRun(given)
   const tally = newTally(plan)
   const unjudged = requestRules(plan)
@@ -53,7 +54,7 @@ export async function judgeFixtures({
     const verdicts = backtestSession(session, { plan, unmatchedPolicy: given.unmatchedPolicy })
     addToTally(tally, session, verdicts, expected, unjudged)
   }
-  return reportOf(tally)
+  return { report: JSON.stringify(reportOf(tally)), sessions: tally.sessions }
 }
 
 interface PreparedRun {

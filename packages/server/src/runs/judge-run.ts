@@ -1,4 +1,3 @@
-import type { RunReport } from '@countersign/protocol'
 import { ApiError } from '../base/api-error.js'
 import { JOBS_SHARE, MAX_ATTEMPTS, whileRenewing } from '../base/work/piece-of-work.js'
 import { TaskFailed } from '../base/work/worker-thread.js'
@@ -8,7 +7,15 @@ import { inFind } from '../context/work.js'
 import type { Query } from '../postgres/sql.js'
 import { listConversations, loadConversations, measureConversations } from '../store/captures/captures.js'
 import { findPlanText } from '../store/governance/plans.js'
-import { type ClaimedRun, claimRun, failRun, finishRun, renewClaim, requeueRun } from '../store/runs/runs.js'
+import {
+  type ClaimedRun,
+  claimRun,
+  failRun,
+  finishRun,
+  renewClaim,
+  requeueRun,
+  type WrittenReport,
+} from '../store/runs/runs.js'
 
 /** What is judged at once: so many conversations, or as many as come to so many characters. */
 const PAGE_LIMITS = { conversations: 100, size: 1024 * 1024 } as const
@@ -26,8 +33,8 @@ class RunRefused extends Error {
 
 /** What came of fixtures: a report, or why there is none, for the person who sent them. */
 export type JudgedFixtures =
-  | { readonly report: RunReport; readonly error: null }
-  | { readonly report: null; readonly error: string }
+  | { readonly written: WrittenReport; readonly error: null }
+  | { readonly written: null; readonly error: string }
 
 /** Judges fixtures, which are JSON, while the request waits for it. */
 export async function judgeNow(
@@ -40,11 +47,11 @@ export async function judgeNow(
   if (compiled === null) throw new ApiError('PLAN_UNKNOWN')
   try {
     const input = { plan: { hash, compiled, unmatchedPolicy }, fixtures }
-    return { report: await ctx.app.thread.run(tenantId, 'judgeFixtures', input), error: null }
+    return { written: await ctx.app.thread.run(tenantId, 'judgeFixtures', input), error: null }
   } catch (error) {
     if (!(error instanceof TaskFailed)) throw error
     const why = `body.against.fixtures: they could not be judged (${error.message}); send fewer or smaller fixtures`
-    return { report: null, error: why }
+    return { written: null, error: why }
   }
 }
 

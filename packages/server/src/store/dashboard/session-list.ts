@@ -27,6 +27,16 @@ export interface ListedSession {
   pageAt: string
 }
 
+/** Characters of what is kept of the sessions of a page, and of one session more. Labels alone may be 16,000 of each. */
+const PAGE_SIZE = 256 * 1024
+/** So many they are of 200 usual sessions. */
+const USUAL_SIZE = 128 * 1024
+
+export interface SessionPage extends FoundPage<ListedSession> {
+  /** There are more, although not as many came as were asked for: because they are large. */
+  readonly isCut: boolean
+}
+
 export interface SessionFilter {
   tenantId: string
   /** The beginning of a session's id, or an agent's whole name. */
@@ -44,10 +54,12 @@ export interface SessionFilter {
   below: PageEnd | null
   oldestFirst: boolean
   limit: number
+  /** Whether a page may be large. Otherwise its first session comes alone, so that somebody can take a place and ask again. */
+  mayBeLarge: boolean
 }
 
-/** Sessions by their start. Each filter has an index that lists its sessions in this order, or few of them. */
-export async function listSessions(sql: Queryable, filter: SessionFilter): Promise<FoundPage<ListedSession>> {
+/** Sessions by their start; fewer than the limit where they are large. Each filter has an index that lists its sessions in this order, or few of them. */
+export async function listSessions(sql: Queryable, filter: SessionFilter): Promise<SessionPage> {
   const { tenantId, below, oldestFirst } = filter
   const [beyond, direction] = oldestFirst ? [sql`>`, sql`asc`] : [sql`<`, sql`desc`]
   const facets = [
@@ -68,7 +80,7 @@ export async function listSessions(sql: Queryable, filter: SessionFilter): Promi
   const found = filter.search === null ? null : await look(sql, tenantId, filter.search)
   const stopped = first === undefined || !isNarrowed(filter, second) ? null : await endOfLook(sql, filter, first)
   // The page first: PostgreSQL would look into the heads of all sessions of a small tenant to sort them afterwards.
-  const rows = await sql<ListedSession[]>`
+  const rows = await sql<(ListedSession & { inPage: number })[]>`
     with page as materialized (
       select s.* from ${from}
       ${below === null ? sql`` : sql`and (${sql(lead)}.created_at, ${sql(lead)}.session_id) ${beyond} ${pageEnd(sql, below)}`}
@@ -82,10 +94,18 @@ export async function listSessions(sql: Queryable, filter: SessionFilter): Promi
       ${filter.search === null || found === null ? sql`` : foundBy(sql, filter, filter.search, found)}
       order by ${sql(lead)}.created_at ${direction}, ${sql(lead)}.session_id ${direction}
       limit ${filter.limit}
+    ), measured as (
+      select s.*, h.lease_until, h.facts, h.state, count(*) over () as in_page, sum(octet_length(h.facts)) over () as size,
+        sum(octet_length(h.facts)) over (order by s.created_at ${direction}, s.session_id ${direction})
+          - octet_length(h.facts) as size_before
+      from page s ${JOIN_HEAD(sql)}
     )
-    select ${columns(sql)} from page s ${JOIN_HEAD(sql)}
+    select ${columns(sql)}, s.in_page::int
+    from measured s cross join lateral (select s.lease_until, s.facts, s.state) as h ${READ_FACTS(sql)}
+    where s.size_before = 0
+      or (s.size_before < ${PAGE_SIZE} and (s.size <= ${USUAL_SIZE} or ${filter.mayBeLarge}))
     order by s.created_at ${direction}, s.session_id ${direction}`
-  return { rows, stopped }
+  return { rows, stopped, isCut: rows.length < (rows[0]?.inPage ?? 0) }
 }
 
 interface Facet {
@@ -170,16 +190,20 @@ export async function loadListedSession(
   sessionId: string,
 ): Promise<ListedSession | undefined> {
   const [row] = await sql<ListedSession[]>`
-    select ${columns(sql)} from sessions s ${JOIN_HEAD(sql)} where s.tenant_id = ${tenantId} and s.session_id = ${sessionId}`
+    select ${columns(sql)} from sessions s ${JOIN_HEAD(sql)} ${READ_FACTS(sql)}
+    where s.tenant_id = ${tenantId} and s.session_id = ${sessionId}`
   return row
 }
 
 const JOIN_HEAD = (sql: Queryable) => sql`
-  join session_heads h on h.tenant_id = s.tenant_id and h.session_id = s.session_id
-  cross join lateral (
-    select f.facts, coalesce(f.facts -> 'shown', ${shownOfState(sql)}) as shown from (select h.facts::json as facts offset 0) f
-    offset 0
-  ) as l`
+  join session_heads h on h.tenant_id = s.tenant_id and h.session_id = s.session_id`
+
+/** All members at once: PostgreSQL reads a JSON from its beginning for each that is asked for by itself. */
+const READ_FACTS = (sql: Queryable) => sql`
+  cross join lateral json_to_record(h.facts::json) as f
+    (shown json, "allowedCalls" int, "blockedCalls" int, "lastReason" text, "updatedAt" timestamptz)
+  cross join lateral json_to_record(coalesce(f.shown, ${shownOfState(sql)})) as l
+    (phase text, labels json, "stateVersion" bigint, "actualCost" text, "inDoubt" int, unresolved int)`
 
 /** For a session that an earlier version wrote last: what \`facts\` has not yet. */
 const shownOfState = (sql: Queryable) => sql`(
@@ -191,18 +215,12 @@ const shownOfState = (sql: Queryable) => sql`(
 )`
 
 const columns = (sql: Queryable) => sql`
-  s.session_id, s.agent, s.environment, s.status, ${activityOfRow(sql)} as activity, s.ended_at, l.shown ->> 'phase' as phase,
-  array(select json_array_elements_text(l.shown -> 'labels')) as labels,
-  (l.shown ->> 'stateVersion')::bigint as state_version, (l.facts ->> 'allowedCalls')::int as allowed_calls,
-  (l.facts ->> 'blockedCalls')::int as blocked_calls, ${inDoubt(sql)} as in_doubt,
-  case when s.status = 'ACTIVE' and ${activityOfRow(sql)} = 'running' then 0 else ${openCalls(sql)} end as unanswered,
-  l.facts ->> 'lastReason' as last_reason,
-  l.shown ->> 'actualCost' as actual_cost, s.workflow_id, s.created_at,
-  (l.facts ->> 'updatedAt')::timestamptz as updated_at, ${pageTime(sql, sql`s.created_at`)}`
-
-const inDoubt = (sql: Queryable) => sql`(l.shown ->> 'inDoubt')::int`
-
-const openCalls = (sql: Queryable) => sql`(l.shown ->> 'unresolved')::int`
+  s.session_id, s.agent, s.environment, s.status, ${activityOfRow(sql)} as activity, s.ended_at, l.phase, l.labels,
+  l."stateVersion" as state_version, f."allowedCalls" as allowed_calls, f."blockedCalls" as blocked_calls,
+  l."inDoubt" as in_doubt,
+  case when s.status = 'ACTIVE' and ${activityOfRow(sql)} = 'running' then 0 else l.unresolved end as unanswered,
+  f."lastReason" as last_reason, l."actualCost" as actual_cost, s.workflow_id, s.created_at,
+  f."updatedAt" as updated_at, ${pageTime(sql, sql`s.created_at`)}`
 
 /** Only the running ones need a bound of time: `activeSessions` counts them for every overview. */
 const withActivity = (sql: Queryable, wanted: SessionActivity) => {
@@ -232,7 +250,7 @@ export async function countTroubles(
       (select count(*)::int from sessions s join session_heads h using (tenant_id, session_id)
         where s.tenant_id = ${tenantId} and s.created_at >= ${daysAgo(sql, 1)}
           and ${mayGoOn(sql)} and h.lease_until > statement_timestamp()) as active_sessions,
-      (select coalesce(sum(${inDoubt(sql)}), 0)::int from sessions s ${JOIN_HEAD(sql)}
+      (select coalesce(sum(l."inDoubt"), 0)::int from sessions s ${JOIN_HEAD(sql)} ${READ_FACTS(sql)}
         where s.tenant_id = ${tenantId} and s.status = 'RECOVERING') as calls_in_doubt,
       (select count(*)::int from sessions
         where tenant_id = ${tenantId} and status = 'KILLED' and created_at >= ${since}) as killed,

@@ -79,6 +79,13 @@ export async function findGovernancePlan(
   return row ?? null
 }
 
+/** The same without its files. */
+export async function findPlanRow(sql: Queryable, tenantId: string, planId: string): Promise<GovernancePlan | null> {
+  const [row] = await sql<GovernancePlan[]>`
+    select ${columns(sql)} from governance_plans where tenant_id = ${tenantId} and plan_id = ${planId}`
+  return row ?? null
+}
+
 /** The plan in force and the newest draft of an agent in an environment. */
 export async function findPlansOf(
   sql: Queryable,

@@ -1,17 +1,18 @@
-import type { RunReport, RunView } from '@countersign/protocol'
+import type { RunView } from '@countersign/protocol'
 import type { PageEnd } from '../../base/time-cursor.js'
 import type { Queryable, Tx } from '../../postgres/sql.js'
 import { daysAgo } from '../days-ago.js'
 import { deleteSome } from '../delete-some.js'
 import { pageEnd, pageTime } from '../page-time.js'
 
+/** Without its report, which may have megabytes. */
 export interface RunRow {
   runId: string
   status: RunView['status']
   sessionsDone: number
   compiledHash: string
   bodyHash: string
-  report: RunReport | null
+  hasReport: boolean
   error: string | null
   createdAt: Date
   finishedAt: Date | null
@@ -28,11 +29,33 @@ export interface CapturedScope {
 export const BUDGET_DAYS = 30
 
 const columns = (sql: Queryable) => sql`
-  run_id, status, sessions_done, compiled_hash, body_hash, report, error, created_at, finished_at`
+  run_id, status, sessions_done, compiled_hash, body_hash, report is not null as has_report, error, created_at, finished_at`
 
 export async function findRun(sql: Queryable, tenantId: string, runId: string): Promise<RunRow | null> {
   const [row] = await sql<RunRow[]>`
     select ${columns(sql)} from runs where tenant_id = ${tenantId} and run_id = ${runId}`
+  return row ?? null
+}
+
+/** The report of a run as JSON, which nobody here has to parse; null where there is none. */
+export async function findReport(sql: Queryable, tenantId: string, runId: string): Promise<string | null> {
+  const [row] = await sql<{ report: string | null }[]>`
+    select report::text as report from runs where tenant_id = ${tenantId} and run_id = ${runId}`
+  return row?.report ?? null
+}
+
+export interface RunResult {
+  compiledHash: string
+  sessions: number
+  sessionsPassed: number
+}
+
+/** What a report says of all sessions; null where there is none. */
+export async function findResult(sql: Queryable, tenantId: string, runId: string): Promise<RunResult | null> {
+  const [row] = await sql<RunResult[]>`
+    select compiled_hash, r.sessions, r.sessions_passed
+    from runs cross join lateral json_to_record(report) as r (sessions int, sessions_passed int)
+    where tenant_id = ${tenantId} and run_id = ${runId} and report is not null`
   return row ?? null
 }
 
@@ -52,6 +75,12 @@ export async function lockBudget(tx: Tx, tenantId: string): Promise<void> {
   await tx`select 1 from tenants where tenant_id = ${tenantId} for no key update`
 }
 
+export interface WrittenReport {
+  /** As JSON. */
+  readonly report: string
+  readonly sessions: number
+}
+
 /** False when the tenant has a run by this id. */
 export async function insertRun(
   tx: Tx,
@@ -62,18 +91,19 @@ export async function insertRun(
     bodyHash: string
     against: CapturedScope | null
     /** Of a run that has ended: its report, or why there is none. */
-    report: RunReport | null
+    written: WrittenReport | null
     error: string | null
   },
 ): Promise<boolean> {
-  const json = (value: unknown) => (value === null ? null : JSON.stringify(value))
-  const status = run.report !== null ? 'done' : run.error !== null ? 'failed' : 'queued'
+  const { against, written, error } = run
+  const status = written !== null ? 'done' : error !== null ? 'failed' : 'queued'
   const rows = await tx`
     insert into runs (tenant_id, run_id, status, sessions_done, compiled_hash, against, body_hash, report, error,
       created_at, finished_at)
-    values (${run.tenantId}, ${run.runId}, ${status}, ${run.report?.sessions ?? 0}, ${run.compiledHash},
-      ${json(run.against)}::text::json, ${run.bodyHash}, ${json(run.report)}::text::json, ${run.error},
-      clock_timestamp(), case when ${status !== 'queued'} then clock_timestamp() end)
+    values (${run.tenantId}, ${run.runId}, ${status}, ${written?.sessions ?? 0}, ${run.compiledHash},
+      ${against === null ? null : JSON.stringify(against)}::text::json, ${run.bodyHash},
+      ${written?.report ?? null}::text::json, ${error}, clock_timestamp(),
+      case when ${status !== 'queued'} then clock_timestamp() end)
     on conflict do nothing returning 1`
   return rows.length === 1
 }
@@ -152,11 +182,11 @@ export async function requeueRun(
     where tenant_id = ${tenantId} and run_id = ${runId} and status = 'running' and attempts = ${attempts}`
 }
 
-/** Ends a run with its report, which is JSON. One that another instance ended meanwhile stays as it is. */
+/** Ends a run with its report. One that another instance ended meanwhile stays as it is. */
 export async function finishRun(
   sql: Queryable,
   { tenantId, runId }: ClaimedRun,
-  { report, sessions }: { report: string; sessions: number },
+  { report, sessions }: WrittenReport,
 ): Promise<void> {
   await sql`
     update runs set status = 'done', report = ${report}::text::json, error = null, sessions_done = ${sessions},
@@ -176,6 +206,8 @@ export async function failRun(sql: Queryable, { tenantId, runId, attempts }: Cla
 const PAGE_SIZE = 1024 * 1024
 
 export type ListedRun = RunRow & {
+  /** As JSON. */
+  report: string | null
   pageAt: string
   /** How many there are up to the limit, whether they came or not. */
   inPage: number
@@ -188,10 +220,10 @@ export function listRuns(
 ): Promise<ListedRun[]> {
   const { below } = page
   return sql<ListedRun[]>`
-    select ${columns(sql)}, page_at, in_page::int from (
+    select ${columns(sql)}, report::text as report, page_at, in_page::int from (
       select *, sum(own) over (order by created_at desc, run_id desc) - own as size_before, count(*) over () as in_page
       from (
-        select ${columns(sql)}, coalesce(length(report::text), 0) as own, ${pageTime(sql, sql`created_at`)} from runs
+        select ${columns(sql)}, report, coalesce(length(report::text), 0) as own, ${pageTime(sql, sql`created_at`)} from runs
         where tenant_id = ${page.tenantId}
           ${page.compiledHash === null ? sql`` : sql`and compiled_hash = ${page.compiledHash}`}
           ${below === null ? sql`` : sql`and (created_at, run_id) < ${pageEnd(sql, below)}`}
