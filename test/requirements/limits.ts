@@ -54,6 +54,7 @@ export const limits = {
   'limit.fair.suggestions':
     'A definition with hundreds of long names that nothing declares is refused at once: of a name, few places are compared with another',
   'limit.fair.time': 'Of those who wait for a thread, who used it least comes next; who used little waits for no long work of others',
+  'limit.fair.lists': 'Learned contracts are listed for one request of a tenant at a time, large ones for one in all; small ones wait for no list of others',
   'limit.fair.erasures': 'Nothing is locked while what was learned of a session is taken out of it: meanwhile the session can be killed',
   'limit.fair.threads': 'Where cores are scarce, long work beside requests waits for the thread that answers them',
   'limit.fair.refused': 'Expensive work beyond a share is refused before it is begun, with a time to try again',

@@ -29,6 +29,10 @@ export const serverSabotages: Bugs = {
     { breaks: 'limit.fair.time', from: 'used.of(owner) < (second?.littleMs ?? 0)', to: 'used.of(owner) < 60_000' },
     { breaks: 'limit.fair.time', from: 'queue.putBack({ ...task, isLong: true })', to: 'task.fail(error)' },
   ],
+  'packages/server/src/governance/learned-drafts.ts': [
+    { breaks: 'limit.fair.lists', from: 'size > SMALL_SIZE ? large', to: 'size > 0 ? large' },
+    { breaks: 'limit.fair.lists', from: 'const SMALL_SIZE = 512 * 1024', to: 'const SMALL_SIZE = 512 * 1024 * 1024' },
+  ],
   'packages/server/src/captures/forget-session.ts': [
     {
       breaks: 'limit.fair.erasures',

@@ -1,3 +1,4 @@
+import { setTimeout } from 'node:timers/promises'
 import type { JsonValue } from '@countersign/protocol'
 import { afterAll, expect, test } from 'vitest'
 import { TaskFailed } from '../../../packages/server/src/base/work/worker-thread.js'
@@ -6,14 +7,15 @@ import { createTaskThread, type TaskThread } from '../../../packages/server/src/
 import { batchOf, capturesOf, mailConversation } from '../../support/data/captures.js'
 import { proves } from '../../support/proves.js'
 import { expectStatus, LOOKUP, openSession } from '../../support/runtime/governed-session.js'
+import { Person } from '../../support/runtime/person.js'
 import { withOwnedRuntime } from '../../support/runtime/with-runtime.js'
 
 /** The thread for long work, held up or broken while a test wants it. */
 const real = createTaskThread()
-let before: (name: string, input: unknown) => Promise<void> | void = () => {}
+let before: (name: string, input: unknown, tenantId: string) => Promise<void> | void = () => {}
 const thread: TaskThread = {
   run: async (tenantId, name, input) => {
-    await before(name, input)
+    await before(name, input, tenantId)
     return real.run(tenantId, name, input)
   },
   close: () => real.close(),
@@ -60,8 +62,8 @@ proves('background.drafts', async () => {
   expect(failed.text).toContain('try again later')
 })
 
-const learn = async (agent: string) => {
-  expectStatus(await api.ingestCaptures(batchOf(mailConversation(agent, 'Ann'))), 200)
+const learn = async (agent: string, by = api) => {
+  expectStatus(await by.ingestCaptures(batchOf(mailConversation(agent, 'Ann'))), 200)
   while ((await learnCaptures(parts)) > 0) {
     // Until nothing is left.
   }
@@ -96,6 +98,46 @@ proves('limit.fair.refused', 'what was learned is read for one list at a time, a
   }
   await Promise.all(lists)
   expect(answers).toEqual([...Array(7).fill(429), ...Array(5).fill(200)])
+})
+
+proves('limit.fair.lists', async () => {
+  const [mine, large] = ['mine', 'large']
+  const other = new Person(runtime.fetch)
+  const { api_key, user } = (await other.signup()).body
+  await runtime.sql`update tenants set verified_at = now() where tenant_id = ${user.tenant_id}`
+  await runtime.sql`update users set email_verified_at = now() where tenant_id = ${user.tenant_id}`
+  for (const agent of [mine, large]) await learn(agent)
+  await learn('theirs', runtime.api(api_key))
+  let open = () => {}
+  const gate = new Promise<void>((done) => {
+    open = done
+  })
+  const begun: string[] = []
+  before = (name, _, tenantId) => {
+    if (name !== 'draftTools') return
+    begun.push(tenantId)
+    return tenantId === user.tenant_id ? undefined : gate
+  }
+  const list = (agent: string) => owner.call('listContracts', { query: { agent } })
+  const theirs = () => other.call('listContracts', { query: { agent: 'theirs' } })
+  const held = list(mine)
+  try {
+    await expect.poll(() => begun).toHaveLength(1)
+    expect((await theirs()).status).toBe(200)
+    // More than a small one has, beside which no other large one is made.
+    await runtime.sql`
+      update learned_tools set summary = (summary::jsonb || jsonb_build_object('x', repeat('x', 600000)))::json
+      where agent in (${large}, 'theirs')`
+    const lists = [list(large), theirs()]
+    await expect.poll(() => begun).toHaveLength(3)
+    expect(await Promise.race([lists[1], setTimeout(200)])).toBeUndefined()
+    open()
+    for (const answer of await Promise.all([held, ...lists])) expect(answer?.status).toBe(200)
+    expect(begun).toHaveLength(4)
+  } finally {
+    before = () => {}
+    open()
+  }
 })
 
 test('plans are compared with the tools that are known, and nothing is drafted for it', async () => {

@@ -2,6 +2,7 @@ import { type Check, isTest, type Source, shipped } from './project.js'
 
 /** Files that keep something beyond a request outside of the table of memories, and what bounds it there. */
 export const BOUNDED_OTHERWISE: Readonly<Record<string, string>> = {
+  'base/work/fair-gate.ts': 'a name for each work that may be under way at once',
   'base/work/fair-queue.ts': 'by the number of works that may wait, in all and for one owner',
   'base/iso-time.ts': '256 minutes',
   'base/lasting-trouble.ts': 'one text for each of the jobs',

@@ -12,6 +12,7 @@ import {
   loadCustomerContracts,
   loadLearnedTools,
   loadOfferedTools,
+  measureLearned,
 } from '../store/captures/learned-tools.js'
 
 /** Everything that is known of an agent's tools. */
@@ -35,13 +36,14 @@ export interface KnownTool extends Pick<LearnedTool, 'judged' | 'passed' | 'upda
 /** Captures by which a draft measures itself: the newest, so many or so many characters of them. */
 const MEASURED_BY = { captures: 2_000, size: 4 * 1024 * 1024 } as const
 
+const WAITING = { what: 'lists and drafts of learned contracts of this tenant', perOwner: 4, inAll: 64 } as const
+
 /** One at a time in all: each holds up to 32 MB of summaries, and what is drafted of them until it was used. */
-const gate = createFairGate({
-  what: 'lists and drafts of learned contracts of this tenant',
-  atOnce: 1,
-  perOwner: 4,
-  inAll: 64,
-})
+const large = createFairGate({ ...WAITING, atOnce: 1 })
+
+/** Most are small. One at a time for a tenant: what it does with the drafts may wait for other plans of that tenant. */
+const small = createFairGate({ ...WAITING, atOnce: 16, atOnceOfOwner: 1 })
+const SMALL_SIZE = 512 * 1024
 
 interface Wanted {
   readonly agent: string
@@ -53,12 +55,15 @@ interface Wanted {
  * Does `use` with what is known of an agent's tools; null for an agent that was never observed. Tenants take turns. Throws
  * 429 or 503 before anything is read. `use` must not come here again: it has the one place.
  */
-export function withLearnedDrafts<Result>(
+export async function withLearnedDrafts<Result>(
   ctx: Context,
   wanted: Wanted,
   use: (learning: AgentLearning | null) => Promise<Result>,
 ): Promise<Result> {
   const { tenantId, isOwed } = workOwner(ctx)
+  const captures = wanted.measure === null ? 0 : MEASURED_BY.captures
+  const size = await inRead(ctx, (sql) => measureLearned(sql, { tenantId, agent: wanted.agent, captures }))
+  const gate = size > SMALL_SIZE ? large : small
   return gate.run(tenantId, async () => use(await learnedDrafts(ctx, wanted)), isOwed)
 }
 

@@ -10,24 +10,35 @@ interface Waiter extends Waiting {
   readonly begin: () => void
 }
 
+export interface FairGateOptions extends Omit<FairQueueOptions, 'usedMs'> {
+  /** How many may be under way, in all and of one owner. */
+  readonly atOnce: number
+  readonly atOnceOfOwner?: number
+}
+
 /** Lets few works be under way at once, because each holds memory. Of those who wait, who used least comes next. */
-export function createFairGate({ atOnce, ...options }: FairQueueOptions & { readonly atOnce: number }): FairGate {
+export function createFairGate({ atOnce, atOnceOfOwner = atOnce, ...options }: FairGateOptions): FairGate {
   const used = createUsedTime()
   const queue = createFairQueue<Waiter>({ ...options, usedMs: used.of })
-  let underWay = 0
+  /** The owner of each work that is under way. */
+  const underWay: string[] = []
+  const mayEnter = ({ owner }: Pick<Waiter, 'owner'>): boolean =>
+    underWay.length < atOnce && underWay.filter((other) => other === owner).length < atOnceOfOwner
   const enter = (owner: string, isOwed: boolean): Promise<void> => {
-    if (underWay < atOnce) {
-      underWay += 1
+    if (mayEnter({ owner })) {
+      underWay.push(owner)
       return Promise.resolve()
     }
     if (!isOwed) queue.requireRoom(owner)
     return new Promise((begin, refuse) => queue.add({ owner, begin, refuse: isOwed ? null : refuse }))
   }
   /** Whoever waits takes the place over. */
-  const leave = () => {
-    const next = queue.next()
-    if (next === null) underWay -= 1
-    else next.begin()
+  const leave = (owner: string) => {
+    underWay.splice(underWay.indexOf(owner), 1)
+    const next = queue.next(mayEnter)
+    if (next === null) return
+    underWay.push(next.owner)
+    next.begin()
   }
   return {
     run: async (owner, work, isOwed = false) => {
@@ -37,7 +48,7 @@ export function createFairGate({ atOnce, ...options }: FairQueueOptions & { read
         return await work()
       } finally {
         end()
-        leave()
+        leave(owner)
       }
     },
   }
