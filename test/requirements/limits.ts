@@ -121,7 +121,8 @@ export const limits = {
   'limit.judging.every-face': 'What takes too many steps is blocked alike by server, local mode, validate, backtest and playground',
   'limit.judging.other-tenants': "While one tenant's costly proposal is judged, another tenant's kill is answered",
   'isolation.policy-trap': "A policy that breaks Cedar is an error; other tenants' policies still decide",
-  'limit.regex-properties': 'A regular expression has at most 100 Unicode properties such as \\p{L}, and each counts in what its plan may cost',
+  'limit.regex-properties':
+    'A regular expression has at most 100 Unicode properties such as \\p{L}, and 10 ranges beyond ASCII that ignore case; each counts in what its plan may cost',
   'limit.policy-size':
     'A Cedar policy has at most 4,000 words, values and signs; what they are, how they are spaced and what is wrong in its strings hardly matters for how long it is read',
   'limit.policy-memory': 'What Cedar keeps of policies is bounded by bytes, whosever they are; the policies of a plan count in what it may cost',

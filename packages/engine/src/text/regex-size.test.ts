@@ -8,9 +8,11 @@ test.each([
   ['a{3}', 3],
   ['a{2,5}b', 6],
   ['(?:ab){10}', 20],
-  ['(?P<name>ab){10}', 20],
+  ['(?P<name>ab){10}', 40],
+  ['(){10}', 20],
   ['(?i)ab(?i:c){3}', 5],
-  ['((a{10}){10}){2}', 200],
+  ['((a{10}){10}){2}', 244],
+  ['(?:ab(c)){10}', 50],
   ['[a{9}]{2}', 2],
   ['[]{9}]', 1],
   ['[[:alpha:]{9}]', 1],
@@ -27,7 +29,14 @@ test.each([
 
 test('a short pattern that would compile to a large program is refused before it is compiled', () => {
   const started = process.cpuUsage()
-  for (const source of ['a{1000}'.repeat(580), '((a{30}){30})'.repeat(300), '(?:x{999}|y{999}){1}'.repeat(200)]) {
+  for (const source of [
+    'a{1000}'.repeat(580),
+    '((a{30}){30})'.repeat(300),
+    '(?:x{999}|y{999}){1}'.repeat(200),
+    '(){0,1000}'.repeat(340),
+    '(?:){1000}'.repeat(400),
+    '(|||){900}'.repeat(300),
+  ]) {
     expect(compileRegex(source)).toEqual({ ok: false, problem: expect.stringContaining('too large') })
   }
   expect(process.cpuUsage(started).user).toBeLessThan(500_000)

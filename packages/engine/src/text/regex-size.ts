@@ -3,7 +3,7 @@
  * many repeat counts takes seconds, so the size must be known first. Does not check that the pattern is valid.
  */
 export function leastProgramSize(source: string): number {
-  const groups: number[] = []
+  const groups: { readonly before: number; readonly own: number }[] = []
   let size = 0
   /** Size of the atom that a count after it would repeat. */
   let atom = 0
@@ -16,23 +16,33 @@ export function leastProgramSize(source: string): number {
       atom *= count.times
       at = count.end
     } else if (char === '(') {
-      groups.push(size)
+      groups.push({ before: size, own: CAPTURES.test(source.slice(at, at + 4)) ? INSTRUCTIONS_OF_CAPTURE : 0 })
       size = 0
       at = groupStart(source, at + 1)
     } else if (char === ')') {
-      atom = size
-      size += groups.pop() ?? 0
+      const { before, own } = groups.pop() ?? { before: 0, own: 0 }
+      size += own
+      // What is empty is repeated as well: 340 times `(){0,1000}` took all memory.
+      atom = Math.max(1, size)
+      size += before
       at++
     } else {
-      if (!OPERATORS.has(char ?? '')) {
+      if (!OPERATORS.has(char ?? '') || isEmptyAlternative(source, at)) {
         atom = 1
         size++
       }
       at = atomEnd(source, at)
     }
   }
-  return groups.reduce((sum, group) => sum + group, size)
+  return groups.reduce((sum, { before }) => sum + before, size)
 }
+
+/** Where it begins and where it ends. */
+const INSTRUCTIONS_OF_CAPTURE = 2
+const CAPTURES = /^\((?!\?)|^\(\?P?</
+
+const isEmptyAlternative = (source: string, at: number): boolean =>
+  source[at] === '|' && (at === 0 || source[at - 1] === '|' || source[at - 1] === '(')
 
 const OPERATORS = new Set(['*', '+', '?', '|'])
 const COUNT = /\{(\d{1,6})(?:,(\d{0,6}))?\}/y

@@ -45,6 +45,20 @@ describe('compileRegex', () => {
     expect(process.cpuUsage(started).user / 1_000).toBeLessThan(50)
   })
 
+  proves('limit.regex-properties', 'and more than 10 ranges beyond ASCII that ignore case', () => {
+    const ranges = (many: number) =>
+      Array.from({ length: many }, (_, at) => `${String.fromCharCode(66 + at)}-\u{1e920}`)
+    expect(compileRegex(`(?i)[${ranges(10).join('')}]`).ok).toBe(true)
+    expect(compileRegex(`[${ranges(11).join('')}]`).ok).toBe(true)
+    for (const flags of ['(?i)', '(?si)', '(?P<a>b)(?i:c)'])
+      expect(compileRegex(`${flags}[${ranges(11).join('')}]`)).toEqual({
+        ok: false,
+        problem: 'the regular expression has 11 ranges such as à-ÿ that ignore case, and may have 10',
+      })
+    const [cost] = compilingCost(() => compileRegex(`(?i)[${ranges(10).join('')}]`))
+    expect(cost).toBeGreaterThan(60_000)
+  })
+
   proves('limit.regex-properties', 'counts what they cost in the plan', () => {
     const [few] = compilingCost(() => compileRegex('[a-z]{5}'))
     const [many] = compilingCost(() => compileRegex(`[${'\\p{L}'.repeat(100)}]`))
