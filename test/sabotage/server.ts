@@ -23,6 +23,13 @@ export const serverSabotages: Bugs = {
       to: 'findDefinition(tx, { tenantId, workflowId }, MOST_BYTES)',
     },
   ],
+  'packages/server/src/base/work/fair-queue.ts': [
+    {
+      breaks: 'limit.fair.begin',
+      from: '      lines.delete(owner)\n      if (line.length > 0) lines.set(owner, line)',
+      to: '      if (line.length === 0) lines.delete(owner)',
+    },
+  ],
   'packages/server/src/base/work/worker-thread.ts': [
     { breaks: 'limit.fair.time', from: ', usedMs: used.of }', to: ' }' },
     { breaks: 'limit.fair.time', from: 'littleMs: 2_000', to: 'littleMs: 0' },

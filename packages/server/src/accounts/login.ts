@@ -35,11 +35,9 @@ export async function login(ctx: OpenContext, { body }: { body: Body }): Promise
 /** Wrong tries of strangers slow strangers: a browser that has signed in to the account before is not counted here. */
 async function limitStranger(ctx: OpenContext, key: string): Promise<void> {
   const address = addressKey(ctx.request.clientAddress)
-  await requireAll(ctx, [
-    ['login_pair', `${address} ${key}`],
-    ['login_ip', address],
-  ])
-  // After the others: tries that are refused already must not use up what the account takes from everybody.
+  await requireAll(ctx, [['login_ip', address]])
+  // One after another: tries that are refused already leave nothing behind, and use up nothing of the account's.
+  await requireAll(ctx, [['login_pair', `${address} ${key}`]])
   await requireAll(ctx, [['login_email', key]])
 }
 

@@ -1,12 +1,13 @@
+import { createFairQueue, type Waiting } from './fair-queue.js'
+
 export interface AdmissionLimit {
   /** Runs `fn` when a slot is free and the tenant is below its share; throws what `timedOut` makes after `waitMs`. */
   run<T>(tenantId: string, fn: () => Promise<T>): Promise<T>
   load(): { active: number; waiting: number }
 }
 
-interface Waiter {
-  tenantId: string
-  enter: () => void
+interface Waiter extends Waiting {
+  readonly enter: () => void
 }
 
 export interface AdmissionOptions {
@@ -17,10 +18,13 @@ export interface AdmissionOptions {
   timedOut: (waitMs: number) => Error
 }
 
-/** Bounds how many of something, such as connections, are in use at once, and how many of them one tenant may hold. */
+/**
+ * Bounds how many of something, such as connections, are in use at once, and how many of them one tenant may hold. Those
+ * who wait take turns: whoever has hundreds of requests waiting is one among the others.
+ */
 export function createAdmissionLimit(limits: AdmissionOptions): AdmissionLimit {
   const held = new Map<string, number>()
-  const waiters: Waiter[] = []
+  const waiters = createFairQueue<Waiter>({ what: 'requests', perOwner: Infinity, inAll: Infinity })
   let active = 0
 
   const heldBy = (tenantId: string) => held.get(tenantId) ?? 0
@@ -36,15 +40,15 @@ export function createAdmissionLimit(limits: AdmissionOptions): AdmissionLimit {
     const left = heldBy(tenantId) - 1
     if (left === 0) held.delete(tenantId)
     else held.set(tenantId, left)
-    // The oldest waiter whose tenant is below its share: a tenant at its share does not hold up the others.
-    const next = waiters.findIndex((waiter) => mayEnter(waiter.tenantId))
-    if (next !== -1) waiters.splice(next, 1)[0]?.enter()
+    // A tenant at its share does not hold up the others.
+    waiters.next(({ owner }) => mayEnter(owner))?.enter()
   }
 
   const wait = (tenantId: string) =>
     new Promise<void>((resolve, reject) => {
       const waiter: Waiter = {
-        tenantId,
+        owner: tenantId,
+        refuse: null,
         enter: () => {
           clearTimeout(timer)
           take(tenantId)
@@ -52,10 +56,10 @@ export function createAdmissionLimit(limits: AdmissionOptions): AdmissionLimit {
         },
       }
       const timer = setTimeout(() => {
-        waiters.splice(waiters.indexOf(waiter), 1)
+        waiters.remove(waiter)
         reject(limits.timedOut(limits.waitMs))
       }, limits.waitMs)
-      waiters.push(waiter)
+      waiters.add(waiter)
     })
 
   return {
@@ -68,6 +72,6 @@ export function createAdmissionLimit(limits: AdmissionOptions): AdmissionLimit {
         release(tenantId)
       }
     },
-    load: () => ({ active, waiting: waiters.length }),
+    load: () => ({ active, waiting: waiters.size() }),
   }
 }

@@ -31,6 +31,8 @@ export interface FairQueue<Item extends Waiting> {
   putBack(item: Item): void
   /** Takes the oldest work of the owner whose turn it is, among those whose oldest work `mayGo`. */
   next(mayGo?: (item: Item) => boolean): Item | null
+  /** Takes a work out that waits no longer. */
+  remove(item: Item): void
   waiting(owner: string): number
   size(): number
 }
@@ -100,6 +102,14 @@ export function createFairQueue<Item extends Waiting>(options: FairQueueOptions)
       if (item === undefined) return null
       size -= 1
       return item
+    },
+    remove: (item) => {
+      const line = lines.get(item.owner) ?? []
+      const at = line.indexOf(item)
+      if (at === -1) return
+      line.splice(at, 1)
+      size -= 1
+      if (line.length === 0) lines.delete(item.owner)
     },
     waiting,
     size: () => size,
