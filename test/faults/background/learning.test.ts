@@ -15,10 +15,10 @@ import { withRuntime } from '../../support/runtime/with-runtime.js'
 
 /** Runs every task, unless the test makes one fail or does something meanwhile. */
 const real = createTaskThread()
-let before: (name: string, input: unknown) => Promise<void> | void = () => {}
+let before: (name: string, input: unknown, owner: string) => Promise<void> | void = () => {}
 const thread: TaskThread = {
   run: async (tenantId, name, input) => {
-    await before(name, input)
+    await before(name, input, tenantId)
     return real.run(tenantId, name, input)
   },
   close: () => real.close(),
@@ -67,6 +67,21 @@ proves('background.off-the-request-thread', async () => {
   await jobs.close()
   expect(killed).toBeGreaterThan(5)
   expect(await samplesOf('hostile')).toEqual({ write_down: calls })
+})
+
+proves('background.learning-line', async () => {
+  const busy = await runtime.createTenant()
+  expectStatus(await runtime.api(busy.key).ingestCaptures(batchOf(mailConversation('busy', 'Ann'))), 200)
+  expectStatus(await api.ingestCaptures(batchOf(mailConversation('patient', 'Ann'))), 200)
+  const owners = new Set<string>()
+  before = (name, _input, owner) => {
+    if (name === 'learnedTools' || name === 'learnBatch') owners.add(owner)
+  }
+  await learnAll()
+  before = () => {}
+  // What a tenant brings besides, such as fixtures that take seconds, stands in another line.
+  expect([...owners]).toEqual(['jobs'])
+  expect(await waiting('patient')).toBe(0)
 })
 
 describe('a capture that cannot be learned from', () => {

@@ -109,7 +109,7 @@ async function learnBatches(
   )
   const present = read.filter((capture): capture is PresentCapture => capture.item !== null)
   const items = present.map(({ item }) => item)
-  const { captures, tools } = await thread.run(tenantId, 'learnedTools', items)
+  const { captures, tools } = await thread.run(JOBS_SHARE, 'learnedTools', items)
   const chosen = present.slice(0, captures)
   // Those that were removed meanwhile are taken along with what stood before them.
   const next = present[captures]
@@ -157,7 +157,7 @@ async function learnGroups(
       loadSummaries(sql, { tenantId, agent, tools: tools.slice(done), size: GROUP_SIZE }),
     )
     const input = { captures, salt, tools: group, summarySize, atOnce: GROUP_SIZE }
-    const learned = await thread.run(tenantId, 'learnBatch', input)
+    const learned = await thread.run(JOBS_SHARE, 'learnBatch', input)
     const added = new Set(group.flatMap(({ toolName, summary }) => (summary === null ? [toolName] : [])))
     // New tools as long as there is room for them.
     const changes = learned.changes.filter(({ toolName }) => !added.has(toolName) || room-- > 0)
