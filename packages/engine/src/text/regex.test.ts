@@ -55,6 +55,9 @@ describe('compileRegex', () => {
         ok: false,
         problem: 'the regular expression has 11 ranges such as à-ÿ that ignore case, and may have 10',
       })
+    expect(compileRegex(`(?i)[${'A-\\x{1e920}'.repeat(11)}]`).ok).toBe(false)
+    // A hyphen before digits is no range.
+    expect(compileRegex(`(?i)ord${'-\\d'.repeat(30)}`).ok).toBe(true)
     const [cost] = compilingCost(() => compileRegex(`(?i)[${ranges(10).join('')}]`))
     expect(cost).toBeGreaterThan(60_000)
   })

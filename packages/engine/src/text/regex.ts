@@ -67,4 +67,4 @@ export function compileRegex(source: string): Regex {
 
 /** Ranges that may reach beyond ASCII, in a pattern that ignores case somewhere. */
 const foldedRanges = (source: string): number =>
-  /\(\?[A-Za-z-]*i/.test(source) ? (source.match(/-(?:[^\0-\x7f]|\\)/g)?.length ?? 0) : 0
+  /\(\?[A-Za-z-]*i/.test(source) ? (source.match(/-(?:[^\0-\x7f]|\\x)/g)?.length ?? 0) : 0
