@@ -40,12 +40,6 @@ const askAll = async () => {
 }
 const allUnavailable = KEYED.map(([name]) => [name, 503, 'UNAVAILABLE'])
 
-/** A setting of a database or a role holds for new connections: those that were opened at the start are ended. */
-const endConnections = () =>
-  runtime.sql`
-    select pg_terminate_backend(pid) from pg_stat_activity
-    where datname = current_database() and pid <> pg_backend_pid()`
-
 async function until(what: () => Promise<boolean>, withinMs = 30_000) {
   const end = Date.now() + withinMs
   while (!(await what())) {
@@ -85,7 +79,8 @@ test('a read-only PostgreSQL: 503 on every route and at /readyz', async () => {
   await start()
   const [row] = await runtime.sql`select current_database() as name`
   await runtime.sql`alter database ${runtime.sql(row!.name)} set default_transaction_read_only = on`
-  await endConnections()
+  // A setting of a database or a role holds for new connections: those that were opened at the start are ended.
+  await proxy.drop()
   expect(await askAll()).toEqual(allUnavailable)
   expect(await readiness()).toBe(503)
 })
@@ -105,7 +100,7 @@ test('a PostgreSQL without a free connection: 503, and served again when there i
   await runtime.sql.unsafe(
     `alter role ${role} nosuperuser connection limit 0; grant all on all tables in schema public to ${role}`,
   )
-  await endConnections()
+  await runtime.sql`select pg_terminate_backend(pid, 30000) from pg_stat_activity where usename = ${role}`
   expect(await askAll()).toEqual(allUnavailable)
   expect(await readiness()).toBe(503)
   await runtime.sql.unsafe(`alter role ${role} connection limit 50`)

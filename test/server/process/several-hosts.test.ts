@@ -84,9 +84,7 @@ test('a PostgreSQL that turns read-only is left, and taken again when it is not'
   const [row] = await runtime.sql`select current_database() as name`
   const database = runtime.sql(row!.name)
   await runtime.sql`alter database ${database} set default_transaction_read_only = on`
-  await runtime.sql`
-    select pg_terminate_backend(pid) from pg_stat_activity
-    where datname = current_database() and pid <> pg_backend_pid()`
+  await Promise.all([first.drop(), second.drop()])
   expect(await write('refused')).toBe('UNAVAILABLE')
   await sleep(700)
   expect(await write('refused-too')).toBe('UNAVAILABLE')

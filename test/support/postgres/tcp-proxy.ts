@@ -5,6 +5,8 @@ export interface TcpProxy {
   url: string
   /** Drops every connection and takes no new ones, as if the target were gone. */
   cut(): Promise<void>
+  /** Drops every connection, even one that PostgreSQL does not list yet, and takes new ones. */
+  drop(): Promise<void>
   /** Takes connections again, at the same address. */
   heal(): Promise<void>
   /** Passes nothing on any more over the connections that there are, and breaks none. New ones work. */
@@ -37,9 +39,14 @@ export async function startTcpProxy(targetUrl: string): Promise<TcpProxy> {
     far.on('close', () => near.destroy())
   })
   const listen = (port: number) => new Promise<void>((done) => server.listen(port, '127.0.0.1', done))
+  const drop = async () => {
+    const closed = [...sockets].map((socket) => new Promise((done) => socket.once('close', done)))
+    for (const socket of sockets) socket.destroy()
+    await Promise.all(closed)
+  }
   const cut = async () => {
     const closed = new Promise((done) => server.close(done))
-    for (const socket of sockets) socket.destroy()
+    await drop()
     await closed
   }
   await listen(0)
@@ -49,6 +56,7 @@ export async function startTcpProxy(targetUrl: string): Promise<TcpProxy> {
   return {
     url: url.href,
     cut,
+    drop,
     heal: () => listen(port),
     swallow,
     close: async () => void (server.listening && (await cut())),
