@@ -40,12 +40,31 @@ export const engineSabotages: Bugs = {
   'packages/engine/src/contract/cedar-cost.ts': [
     {
       breaks: 'limit.policy-size',
-      from: '  const tokens = policyTokens(policy)\n',
-      to: '  if (/arguments\\s*(?:\\s+has)/.test(policy)) return () => true\n  const tokens = policyTokens(policy)\n',
+      from: "if (policy.includes('\\\\')) return",
+      to: 'if (/arguments\\s*(?:\\s+has)/.test(policy)) return',
     },
+    { breaks: 'limit.judging.steps', from: 'names.has(name)', to: 'policy.includes(name)' },
+    { breaks: 'limit.judging.steps', from: ' + comparisonsIn(tokens)', to: '' },
+    { breaks: 'limit.judging.steps', from: "tokens[at - 1] === 'like'", to: 'policy.includes(`like${token}`)' },
+  ],
+  'packages/engine/src/text/regex-size.ts': [
+    { breaks: 'limit.regex-size', from: "source.startsWith('\\\\Q', at)", to: "source.startsWith('\\\\QQ', at)" },
+    { breaks: 'limit.regex-size', from: "char === '(' && flagsEnd(source, at) !== -1", to: "char === ''" },
+    { breaks: 'limit.regex-size', from: 'properties * RANGES_OF_PROPERTY', to: 'properties' },
+  ],
+  'packages/engine/src/json/schema/schema-document.ts': [
+    { breaks: 'limit.schema-uris', from: 'MAX_URI_LENGTH = 512', to: 'MAX_URI_LENGTH = 60_000' },
+    { breaks: 'limit.schema-uris', from: 'if (uri.length > MAX_URI_LENGTH)', to: 'if (uri.length > 1e9)' },
+  ],
+  'packages/engine/src/judge/rules/draws.ts': [
+    { breaks: 'limit.judging.steps', from: 'STEPS_OF_DRAW = 800', to: 'STEPS_OF_DRAW = 24' },
+    { breaks: 'limit.judging.steps', from: 'if (marks.length > MOST_MARKS) return null', to: '' },
+  ],
+  'packages/engine/src/judge/narrow.ts': [
+    { breaks: 'limit.judging.steps', from: '      yield\n', to: '      if (budget !== null) yield\n' },
   ],
   'packages/engine/src/contract/cedar-instance.ts': [
-    { breaks: 'limit.policy-memory', from: 'if (total + bytes <= keptBytes) break', to: 'if (kept.size < 256) break' },
+    { breaks: 'limit.policy-memory', from: 'if (total + bytes <= mostBytes) break', to: 'if (kept.size < 256) break' },
     { breaks: 'isolation.policy-trap', from: '          if (!isNew) continue\n', to: '' },
   ],
   'packages/engine/src/compile/prepare-policy.ts': [

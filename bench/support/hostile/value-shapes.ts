@@ -6,9 +6,13 @@ import { compiledOf, FIXED, many, type Shape } from './shape.js'
 const numbers = (count: number) => many(count, (at) => 1.2345678901234e-305 * (1 + at / 3))
 
 /** A session at the level that stores most, and the response proposed five times. */
-function proposing(compiled: ReturnType<typeof compiledOf>, response: object): ReturnType<Shape['build']> {
+function proposing(
+  compiled: ReturnType<typeof compiledOf>,
+  response: object,
+  about: object = {},
+): ReturnType<Shape['build']> {
   return async (attacker) => {
-    const session = await createSession(attacker, compiled, { capture_level: 'full' })
+    const session = await createSession(attacker, compiled, { capture_level: 'full', ...about })
     if (session === null) return
     const { session_id, fence } = session
     for (let round = 0; round < 5; round++) {
@@ -19,6 +23,23 @@ function proposing(compiled: ReturnType<typeof compiledOf>, response: object): R
     }
   }
 }
+
+/** Ten plans that nobody has seen, each with the text. */
+function uploading(contract: (at: number) => object): ReturnType<Shape['build']> {
+  const plans = many(10, (at) =>
+    compiledOf({ contracts: [{ tool: `${at}-${randomUUID()}`, ...FIXED, ...contract(at) }] }),
+  )
+  return async (attacker) => {
+    for (const plan of plans) await createSession(attacker, plan)
+  }
+}
+
+const call = (args: object) => ({ id: randomUUID(), name: 'act', arguments: JSON.stringify(args) })
+
+const withPolicy = (condition: string) =>
+  compiledOf({
+    contracts: [{ tool: 'act', ...FIXED, policy: { cedar: `permit(principal,action,resource) when {${condition}};` } }],
+  })
 
 /** Values that take longer to read or write than their size shows. */
 export const VALUE_SHAPES: readonly Shape[] = [
@@ -64,6 +85,62 @@ export const VALUE_SHAPES: readonly Shape[] = [
       }))
       return proposing(compiled, { tool_calls: [], content: 'x', provider_run })
     },
+  },
+  {
+    name: 'plans: repeats behind a quoted bracket',
+    build: () => uploading((at) => ({ arguments: { pattern: `\\Q[\\E${'x{0,1000}'.repeat(440 - at)}` } })),
+  },
+  {
+    name: 'plans: a long $id above many others',
+    build: () =>
+      uploading((at) => ({
+        arguments: { $id: `x:/${'字'.repeat(60_000 - at)}`, allOf: many(1_800, (id) => ({ $id: `?${id}` })) },
+      })),
+  },
+  {
+    name: 'plans: classes of thousands of ranges, repeated',
+    build: () => {
+      const ranges = many(1_900, (at) => String.fromCharCode(0x4e00 + at * 2)).join('')
+      return uploading((at) => ({ arguments: { pattern: `[${ranges}]{500}[${ranges}]{${20 + at}}` } }))
+    },
+  },
+  {
+    name: 'values: keys of shared limits that are full of marks',
+    build: () => {
+      const shared_limits = many(32, (at) => ({
+        ...{ name: `m${at}`, tool: 'act', per: { argument: '$.k' }, max_calls: 1e9, window: '30d' },
+      }))
+      const compiled = compiledOf({ contracts: [{ tool: 'act', ...FIXED }], session: { shared_limits } })
+      return proposing(compiled, { tool_calls: many(64, () => call({ k: '\u0f73'.repeat(1_024) })) })
+    },
+  },
+  {
+    name: 'values: different keys of many shared limits',
+    build: () => {
+      const shared_limits = many(32, (at) => ({
+        ...{ name: `k${at}`, tool: 'act', per: { argument: '$.k' }, max_calls: 1e9, window: '30d' },
+      }))
+      const compiled = compiledOf({ contracts: [{ tool: 'act', ...FIXED }], session: { shared_limits } })
+      return proposing(compiled, { tool_calls: many(64, () => call({ k: randomUUID() })) })
+    },
+  },
+  {
+    name: 'values: sets of records in a policy',
+    build: () => {
+      const records = many(328, (at) => `{"a":principal.x,"b":${at}}`).join(',')
+      const deep = (depth: number): unknown => (depth === 0 ? 1 : [deep(depth - 1)])
+      const principal = { id: 'p', x: many(60, () => deep(50)) }
+      return proposing(withPolicy(`[${records}].isEmpty()`), { tool_calls: [call({ x: 1 })] }, { principal })
+    },
+  },
+  {
+    name: 'values: a pattern of like behind a comment',
+    build: () =>
+      proposing(
+        withPolicy(`context.arguments.x like //\n"*${'a'.repeat(20_000)}b"`),
+        { tool_calls: [call({ x: 'a'.repeat(45_000) })] },
+        { principal: 'p' },
+      ),
   },
   {
     name: 'stranger: bodies that come byte by byte',

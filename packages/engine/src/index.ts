@@ -131,7 +131,7 @@ export {
   createSharedMemory,
   releasedDraws,
   type SharedMemory,
-  sharedDrawsOf,
+  sharedDrawsInSteps,
 } from './judge/shared-memory.js'
 export { tripsOnBlock } from './judge/trips-on-block.js'
 export { type ValidationResult, validateResponse } from './judge/validate.js'

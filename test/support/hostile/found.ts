@@ -116,4 +116,9 @@ export const FOUND: readonly (Costly & { readonly stalledMs: number })[] = [
     genes: { place: 2, path: 3, rule: 13, value: 3, count: 197, size: 48_719, operand: 7_077, calls: 14 },
     stalledMs: 480,
   },
+  {
+    family: 'rules',
+    genes: { place: 5, path: 9, rule: 8, value: 16, count: 2_048, size: 2, operand: 8_000, calls: 24 },
+    stalledMs: 646,
+  },
 ]

@@ -51,7 +51,22 @@ export const SCHEMAS: readonly ((width: number) => JsonObject)[] = [
     },
     $ref: '#/$defs/n',
   }),
+  // URIs that others are resolved against.
+  (width) => ({ $id: uriOf(width), $defs: Object.fromEntries(many(width, (at) => [`d${at}`, { $id: `?${at}` }])) }),
+  (width) => ({
+    $id: uriOf(width),
+    $defs: Object.fromEntries(many(width, (at) => [`d${at}`, { $anchor: `a${at}` }])),
+    $ref: '#a0',
+  }),
+  (width) => ({ $id: uriOf(width), properties: Object.fromEntries(many(width, (at) => [`k${at}`, { $ref: '#' }])) }),
+  (width) => ({ not: chainOf(width % 60), allOf: many(width, () => ({ $ref: `#${'/not'.repeat(width % 60)}` })) }),
 ]
+
+/** The more there are below it, the shorter it is. */
+const uriOf = (width: number): string => `x:/${'é'.repeat(Math.max(1, 60_000 - width * 15))}`
+
+/** Schemas within schemas, each with a URI. */
+const chainOf = (depth: number): JsonObject => (depth === 0 ? {} : { $id: `${depth}/`, not: chainOf(depth - 1) })
 
 const onEach = (schema: JsonObject): JsonObject => ({ items: schema, additionalProperties: schema })
 

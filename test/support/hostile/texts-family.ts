@@ -36,6 +36,9 @@ const policy: Language = {
     ['permit(principal,action,resource) when { context.arguments.w == [', '] };'],
     ['permit(principal,action,resource) when { context.arguments.w == "', '" };'],
     ['permit(principal,action,resource) when { context.arguments.w like "', '" };'],
+    ['permit(principal,action,resource) when { context.arguments.v like //\n"*', 'b" };'],
+    ['permit(principal,action,resource) when { context.arguments.v //\n.contains("', '") };'],
+    ['permit(principal,action,resource); //', ''],
     ['@note("', '") permit(principal,action,resource);'],
     ['permit(', ');'],
     ['permit(principal,action in [', '],resource);'],
@@ -124,6 +127,9 @@ const path: Language = {
   contract: (text) => ({ argument_value_invariants: [{ path: text, exists: true }] }),
 }
 
+/** Every second character, so that none joins the next. */
+const MANY_RANGES = Array.from({ length: 1_900 }, (_, at) => String.fromCharCode(0x4e00 + at * 2)).join('')
+
 const regex: Language = {
   name: 'regular expressions',
   pieces: [
@@ -180,6 +186,7 @@ const regex: Language = {
       '(.*)',
       'a{1,9}',
     ],
+    ...['x{0,1000}', '{1000}', '(){0,1000}', '(?i){30}', '\\Q[\\E', '\\pL', MANY_RANGES, `[${MANY_RANGES}]{1000}`],
   ],
   around: [
     ['', ''],
@@ -192,6 +199,9 @@ const regex: Language = {
     ['(?i)[', ']'],
     ['(?i)[^', ']{9}'],
     ['((((', ')*)+)?){3}'],
+    ['\\Q[\\E', ''],
+    ['[', ']{1000}'],
+    ['(?:', '){1000}'],
   ],
   most: 4_096,
   contract: (text) => ({ argument_value_invariants: [{ path: '$..*', regex: text }] }),
@@ -209,6 +219,8 @@ const familyOf = ({ name, pieces, around, most, contract }: Language): Family =>
     around: [0, around.length - 1],
     piece: [0, pieces.length - 1],
     piece2: [0, pieces.length - 1],
+    first: [0, pieces.length - 1],
+    firsts: [0, 2],
     each: [1, 64],
     length: [1, most],
     value: [0, VALUES.length - 1],
@@ -219,7 +231,8 @@ const familyOf = ({ name, pieces, around, most, contract }: Language): Family =>
     const [before, after] = oneOf(around, genes.around)
     const unit = oneOf(pieces, genes.piece).repeat(gene(genes, 'each')) + oneOf(pieces, genes.piece2)
     const inside = unit.repeat(Math.ceil(gene(genes, 'length') / unit.length))
-    const text = `${before}${inside.slice(0, most - before.length - after.length)}${after}`
+    const begin = before + oneOf(pieces, genes.first).repeat(gene(genes, 'firsts'))
+    const text = `${begin}${inside.slice(0, Math.max(0, most - begin.length - after.length))}${after}`
     return { contracts: [{ tool: TOOL, ...FIXED, ...contract(text) }], calls: callsOf(genes), principal: { id: 'p' } }
   },
 })

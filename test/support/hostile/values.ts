@@ -41,6 +41,8 @@ export const VALUES: readonly ((size: number) => JsonValue)[] = [
   (size) => Array.from({ length: 200 }, (_, index) => `${'x'.repeat(size)}${index}`),
   (size) => Array.from({ length: size }, (_, index) => `user${index}@example.org`),
   (size) => Array.from({ length: size }, (_, index) => `https://a.b/c?d=${index}#e%20f`),
+  // Names and texts that nearly repeat themselves.
+  (size) => ({ [`${'a'.repeat(size)}b${'a'.repeat(size)}`]: 1, v: `${'a'.repeat(size)}b` }),
 ]
 
 /** As deep as arguments may be, nearly. */

@@ -16,6 +16,7 @@ function noting() {
       decide: () => ({ decision: 'allow', errors: [] }),
       authorize: () => ({ decision: 'allow', errors: [], reasons: [] }),
     }),
+    keptBytes: () => 0,
   }
   return { checked, policy }
 }

@@ -5,12 +5,18 @@ import { policyCost } from './cedar-text.js'
 export interface CedarInstance {
   /** Does something for a policy. If that traps in a new module too, the policy is not asked again. */
   use<Result>(policy: string, work: (use: Loaded) => Result): Result
+  /** What the policies that it has parsed take, as counted. */
+  keptBytes(): number
 }
 
-interface Loaded {
+interface Loaded extends ParsedSets {
   readonly cedar: CedarModule
+}
+
+interface ParsedSets {
   /** The name under which Cedar has parsed a policy. */
   idOf(policy: string): string
+  keptBytes(): number
 }
 
 /** What the parsed policies of one module may take. Its memory is outside of the heap, and is never given back. */
@@ -23,9 +29,10 @@ export function createCedarInstance(load: () => CedarModule): CedarInstance {
   const trapping = new Set<string>()
   const loadNew = (): Loaded => {
     const cedar = load()
-    return { cedar, idOf: parsedSets(cedar, KEPT_BYTES) }
+    return { cedar, ...parsedSets(cedar, KEPT_BYTES) }
   }
   return {
+    keptBytes: () => current?.keptBytes() ?? 0,
     use(policy, work) {
       if (trapping.has(policy)) throw new Error(TRAPPED)
       // What others did to a module may be why it traps: only a new one tells.
@@ -57,7 +64,7 @@ const isTrap = (error: unknown): boolean =>
 let instances = 0
 
 /** Parses each policy once and keeps so many bytes of them; those used longest ago are forgotten first. */
-export function parsedSets(cedar: CedarModule, keptBytes: number): Loaded['idOf'] {
+export function parsedSets(cedar: CedarModule, mostBytes: number): ParsedSets {
   const prefix = `countersign-${instances++}`
   const kept = new Map<string, { id: string; bytes: number }>()
   const free: string[] = []
@@ -70,7 +77,7 @@ export function parsedSets(cedar: CedarModule, keptBytes: number): Loaded['idOf'
     cedar.preparsePolicySet(id, NOTHING)
     free.push(id)
   }
-  return (policy) => {
+  const idOf = (policy: string): string => {
     const known = kept.get(policy)
     if (known !== undefined) {
       kept.delete(policy)
@@ -79,7 +86,7 @@ export function parsedSets(cedar: CedarModule, keptBytes: number): Loaded['idOf'
     }
     const { bytes } = policyCost(policy)
     for (const [oldest, set] of kept) {
-      if (total + bytes <= keptBytes) break
+      if (total + bytes <= mostBytes) break
       forget(oldest, set)
     }
     const id = free.pop() ?? `${prefix}-${names++}`
@@ -93,6 +100,7 @@ export function parsedSets(cedar: CedarModule, keptBytes: number): Loaded['idOf'
     total += bytes
     return id
   }
+  return { idOf, keptBytes: () => total }
 }
 
 const NOTHING = { staticPolicies: '' }

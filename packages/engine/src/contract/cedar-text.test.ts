@@ -1,18 +1,12 @@
 import * as cedar from '@cedar-policy/cedar-wasm/nodejs'
 import { describe, expect, test } from 'vitest'
+import { cpuMs } from '../../../../test/support/cpu-ms.js'
 import { proves } from '../../../../test/support/proves.js'
 import { createPolicyEvaluator } from './cedar.js'
 import { readArguments } from './cedar-cost.js'
 import { policyCost, policyTextProblem, policyTokens } from './cedar-text.js'
 
 const HEAD = 'permit(principal,action,resource)when{'
-
-const cpuMs = (work: () => unknown): number => {
-  const before = process.cpuUsage()
-  work()
-  const { user, system } = process.cpuUsage(before)
-  return (user + system) / 1_000
-}
 
 describe('the size of a policy', () => {
   const listOf = (values: number) => `${HEAD}[${Array(values).fill('1').join(',')}]==1};`
@@ -110,6 +104,14 @@ describe('which arguments a policy can read', () => {
     'context. // a comment\n arguments.amount == 1',
     '"context" == "context"',
   ])('%s: those that it names', (condition) => expect(readsOther(condition)).toBe(false))
+
+  proves('limit.judging.steps', 'a long name is looked up, not searched for', () => {
+    const reads = readArguments(`${HEAD}context.arguments.amount == 1}; // ${'a'.repeat(65_000)}`)
+    const name = `${'a'.repeat(10_000)}b${'a'.repeat(10_000)}`
+    // Each took a third of a second.
+    expect(cpuMs(() => [1, 2, 3, 4].map((at) => reads(`${name}${at}`)))).toBeLessThan(100)
+    expect(['amount', 'amoun', 'a'].map(reads)).toEqual([true, false, false])
+  })
 
   test.each([
     'context == {}',

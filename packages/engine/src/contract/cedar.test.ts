@@ -250,6 +250,8 @@ describe('after a trap', () => {
 
 const P = { type: 'Principal', id: 'ann' }
 
+const nested = (depth: number): JsonValue => (depth === 0 ? 1 : [nested(depth - 1)])
+
 describe('what a question takes', () => {
   const large = { amount: 1, body: 'x'.repeat(100_000), rows: Array.from({ length: 9_000 }, (_, at) => ({ at })) }
   const ask = (policy: string) => () => withinJudgingBudget(JUDGING_STEPS.whole, () => decide(policy, large).decision)
@@ -263,5 +265,26 @@ describe('what a question takes', () => {
     expect(ask(when('context.arguments has rows'))).toThrow(TooCostlyError)
     expect(ask(when('context.arguments == {}'))).toThrow(TooCostlyError)
     expect(ask(when('context has arguments && context.arguments["\\u{61}mount"] == 1'))).toThrow(TooCostlyError)
+  })
+
+  proves('limit.judging.steps', 'is counted for each item of a set with which others are compared', () => {
+    const items = (count: number, item: (at: number) => string) =>
+      Array.from({ length: count }, (_, at) => item(at)).join(',')
+    const rows = items(280, (at) => `{"a":context.arguments.rows,"b":${at}}`)
+    const small = { rows: Array.from({ length: 21 }, () => nested(50)) }
+    const asked = (policy: string) => () =>
+      withinJudgingBudget(JUDGING_STEPS.whole, () => decide(policy, small).decision)
+    // It took a fifth of a second for a tenth of the steps.
+    expect(asked(when(`[${rows}].isEmpty()`))).toThrow(TooCostlyError)
+    expect(asked(when(`[[${rows}]].isEmpty()`))).toThrow(TooCostlyError)
+    // Constants are compared in no time.
+    expect(asked(when(`[${items(400, (at) => `"c${at}"`)}].contains("c7")`))()).toBe('allow')
+  })
+
+  proves('limit.judging.steps', 'is counted for each pattern of `like`, whatever stands between the two', () => {
+    const pattern = `"*${'x'.repeat(20_000)}y"`
+    for (const between of ['', ' ', '\n', ' //\n', '//"\r', '// like\n//\n']) {
+      expect(ask(when(`context.arguments.body like${between}${pattern}`))).toThrow(TooCostlyError)
+    }
   })
 })

@@ -46,6 +46,8 @@ export interface PolicyEvaluator {
   check(policy: string, argumentNames?: readonly string[] | null): string[]
   /** Throws if it cannot be parsed. Whether what it reads can exist is for `check` to say. */
   prepare(policy: string): PreparedPolicy
+  /** What the policies that Cedar has parsed take, as counted: 32 MB at most. */
+  keptBytes(): number
 }
 
 /**
@@ -62,9 +64,10 @@ export function createPolicyEvaluator(load: CedarModule | (() => CedarModule)): 
     prepare(policy) {
       const problems = textProblems(instance, policy)
       if (problems.length > 0) throw new Error(`the policy cannot be used: ${problems.join('; ')}`)
+      const steps = stepsOf(policy)
       const reads = { argument: readArguments(policy), time: /\btime\b/.test(policy) }
       const authorize = (request: CedarRequest) => {
-        spendOnJudging(stepsOf(policy, request))
+        spendOnJudging(steps(request))
         return readAnswer(() =>
           instance.use(policy, ({ cedar, idOf }) =>
             cedar.statefulIsAuthorized({ ...request, preparsedPolicySetId: idOf(policy) }),
@@ -73,6 +76,7 @@ export function createPolicyEvaluator(load: CedarModule | (() => CedarModule)): 
       }
       return { authorize, decide: (question) => decide(authorize, question, reads) }
     },
+    keptBytes: instance.keptBytes,
   }
 }
 

@@ -6,12 +6,13 @@ import type { HostileShape } from '../../../../test/support/hostile/judging-shap
 import { RULES } from '../../../../test/support/hostile/rules-family.js'
 import { SCHEMAS } from '../../../../test/support/hostile/schemas-family.js'
 import { OPERATORS } from '../contract/operators.js'
+import { renderResource } from '../contract/resource.js'
 import { BRANCH_KEYWORDS } from '../json/schema/branch-keywords.js'
 import { FORMATS } from '../json/schema/formats.js'
 import { PART_KEYWORDS, UNEVALUATED_KEYWORDS } from '../json/schema/part-keywords.js'
 import { VALUE_KEYWORDS } from '../json/schema/value-keywords.js'
 import { initialState } from '../state/session-start.js'
-import { judgingStepsTaken } from '../text/judging-budget.js'
+import { judgingStepsTaken, TooCostlyError, withinJudgingBudget } from '../text/judging-budget.js'
 import { judgeInputInvariants } from './preflight.js'
 
 const items = (count: number, item: JsonValue) => ({ items: Array.from({ length: count }, () => item) })
@@ -82,10 +83,25 @@ test.each<[string, object, JsonObject, number]>([
     { items: names.map((_, at) => Math.sqrt(at + 2) * 1e-300) },
     2 * 2_000 * 12,
   ],
+  [
+    'references to what is not bound',
+    { refs: names.map(() => ({ path: '$.x', ref: 'bound' })), binds: [{ name: 'bound', path: '$.y' }] },
+    { x: 1 },
+    2_000 * 16,
+  ],
 ])('judging takes steps for %s', (name, rules, args, least) => {
   const shape = { name, contracts: [{ tool: 'act', ...rules }], calls: [args] } as unknown as HostileShape
   const plan = planOf(shape)
   expect(judgingStepsTaken(() => judge(shape, plan))[0]).toBeGreaterThan(least)
+})
+
+test('the key of a resource takes steps while it is written, not after it', () => {
+  const contracts = [{ tool: 'act', resources: [{ key: '{$.a}'.repeat(102), mode: 'exclusive' }] }]
+  const plan = planOf({ name: '', contracts: contracts as unknown as HostileShape['contracts'], calls: [] })
+  const resource = plan.contracts.get('act')?.resources[0]
+  if (resource === undefined) throw new Error('there is no resource')
+  const render = () => withinJudgingBudget(20_000, () => renderResource(resource, { a: long }))
+  expect(render).toThrow(TooCostlyError)
 })
 
 test('a long operand is written out at most once, and few failures are shown where they are long', () => {

@@ -16,8 +16,8 @@ import {
 import type { SharedCounts } from './rules/draws.js'
 import { preconditionMissing } from './rules/order.js'
 import { illegalPhase } from './rules/phase.js'
-import { block, type ToolContext, type ToolRule } from './rules/rule.js'
-import { sharedLimitUsedUp } from './rules/shared-limits.js'
+import { block, type ToolContext } from './rules/rule.js'
+import { type LimitsUsedUp, limitsUsedUp } from './rules/shared-limits.js'
 
 /** A request's tools with everything that narrowing depends on. */
 export interface Narrowing {
@@ -43,9 +43,11 @@ export interface Narrowed {
   readonly removed: NarrowedTool[]
 }
 
-/** The same with a step for each tool that a policy is asked about. */
+/** The same with a step for each tool. */
 export function* narrowToolsInSteps(narrowing: Narrowing): Steps<Narrowed> {
-  const budget = narrowing.plan.usesPolicy ? new JudgingBudget(JUDGING_STEPS.narrowing) : null
+  const { plan, shared, nowMs } = narrowing
+  const budget = plan.usesPolicy ? new JudgingBudget(JUDGING_STEPS.narrowing) : null
+  const usedUp = limitsUsedUp(plan, shared ?? null, nowMs)
   const allowed: string[] = []
   const removed: NarrowedTool[] = []
   // A request may name a tool more than once.
@@ -54,9 +56,9 @@ export function* narrowToolsInSteps(narrowing: Narrowing): Steps<Narrowed> {
     let gone = known.get(name)
     if (gone === undefined) {
       const context = contextOf(narrowing, name)
-      gone = budget === null ? removal(context) : budget.within(() => removal(context))
+      gone = budget === null ? removal(context, usedUp) : budget.within(() => removal(context, usedUp))
       known.set(name, gone)
-      if (budget !== null) yield
+      yield
     }
     if (gone === null) allowed.push(name)
     else removed.push(gone)
@@ -79,13 +81,17 @@ const contextOf = ({ plan, state, isTimed, shared, ...narrowing }: Narrowing, to
 })
 
 /** Earlier calls, of this session or of others, have used up a limit. */
-function limitUsedUp(context: ToolContext): Block | null {
-  const finding = sharedLimitUsedUp(context)
-  return finding === null ? null : block('session_limit_exceeded', context.contract, finding)
+function limitUsedUp({ plan, tool, contract }: ToolContext, usedUp: LimitsUsedUp): Block | null {
+  if (usedUp.size === 0) return null
+  const limit = plan.shared?.of(tool).find((one) => usedUp.has(one))
+  const finding = limit === undefined ? undefined : usedUp.get(limit)
+  return finding === undefined ? null : block('session_limit_exceeded', contract, finding)
 }
 
+type NarrowingRule = (context: ToolContext, usedUp: LimitsUsedUp) => Block | null
+
 /** In the precedence of the block reasons: the first that applies is reported. */
-const NARROWING: readonly { readonly reason: NarrowingReason; readonly rule: ToolRule }[] = [
+const NARROWING: readonly { readonly reason: NarrowingReason; readonly rule: NarrowingRule }[] = [
   { reason: 'no_contract', rule: unmatchedTool },
   { reason: 'policy_denied', rule: policyDeniesTool },
   { reason: 'forbidden_in_state', rule: forbiddenByCall },
@@ -98,9 +104,9 @@ const NARROWING: readonly { readonly reason: NarrowingReason; readonly rule: Too
   { reason: 'forbidden_in_state', rule: limitUsedUp },
 ]
 
-function removal(context: ToolContext): NarrowedTool | null {
+function removal(context: ToolContext, usedUp: LimitsUsedUp): NarrowedTool | null {
   for (const { reason, rule } of NARROWING) {
-    const found = rule(context)
+    const found = rule(context, usedUp)
     if (found === null) continue
     // The policy stays secret.
     const detail = reason === 'policy_denied' ? {} : { detail: found.remedy }

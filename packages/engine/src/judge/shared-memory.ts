@@ -5,7 +5,8 @@ import { addDecimals, compareDecimals, subtractDecimals } from '../json/decimal.
 import type { ReadResponse } from '../response/read-response.js'
 import { releasesBudget } from '../state/apply-receipts.js'
 import type { SessionState } from '../state/state.js'
-import { JUDGING_STEPS, unlessTooCostly, withinJudgingBudget } from '../text/judging-budget.js'
+import { JUDGING_STEPS, JudgingBudget, unlessTooCostly } from '../text/judging-budget.js'
+import type { Steps } from '../text/steps.js'
 import { type Draw, drawsOf, knownDraws, type LimitParty, NO_DRAWS, type SharedCounts } from './rules/draws.js'
 
 /** What changes in a count. A negative amount gives something back. */
@@ -41,23 +42,28 @@ export function createSharedMemory(): SharedMemory {
   }
 }
 
-/** What judging a response may ask for, each count once; `response` is null before there is one. */
-export function sharedDrawsOf(
+/**
+ * What judging a response may ask for, each count once, with a step for each call; `response` is null before there is
+ * one.
+ */
+export function* sharedDrawsInSteps(
   plan: Plan,
   counts: Pick<SharedCounts, 'salt' | 'party'>,
   response: ReadResponse | null,
-): Draw[] {
+): Steps<Draw[]> {
   if (plan.shared === null) return []
   const found = new Map(knownDraws(plan.shared.all, counts).map((draw) => [draw.id, draw]))
-  withinJudgingBudget(JUDGING_STEPS.whole, () => {
-    for (const { name, arguments: args } of response?.calls ?? []) {
-      const { draws } = unlessTooCostly(
+  const budget = new JudgingBudget(JUDGING_STEPS.whole)
+  for (const { name, arguments: args } of response?.calls ?? []) {
+    const { draws } = budget.within(() =>
+      unlessTooCostly(
         () => drawsOf(plan, counts, name, args),
         () => NO_DRAWS,
-      )
-      for (const draw of draws) found.set(draw.id, draw)
-    }
-  })
+      ),
+    )
+    for (const draw of draws) found.set(draw.id, draw)
+    yield
+  }
   return [...found.values()]
 }
 

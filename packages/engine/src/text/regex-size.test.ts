@@ -1,7 +1,9 @@
+import fc from 'fast-check'
 import { RE2JS } from 're2js'
 import { expect, test } from 'vitest'
+import { proves } from '../../../../test/support/proves.js'
 import { compileRegex } from './regex.js'
-import { leastProgramSize } from './regex-size.js'
+import { leastSize } from './regex-size.js'
 
 test.each([
   ['abc', 3],
@@ -17,27 +19,104 @@ test.each([
   ['[]{9}]', 1],
   ['[[:alpha:]{9}]', 1],
   ['\\p{L}{4}', 4],
+  ['\\pL{4}', 4],
   ['\\x{41}{3}', 3],
   ['\\{9}', 3],
   ['a|b*c+', 3],
   ['a{,9}', 5],
   ['a{0}b', 1],
+  ['\\Q[\\Ea{9}', 10],
+  ['\\Qa{9}\\E{2}b', 6],
+  ['\\Q(a[', 3],
+  ['a\\Q\\E{5}', 5],
+  ['\\Qab', 2],
+  ['a{9}(?-i){20}', 180],
 ])('%s has at least %i instructions', (source, size) => {
-  expect(leastProgramSize(source)).toBe(size)
+  expect(leastSize(source).instructions).toBe(size)
   expect(RE2JS.compile(source).programSize()).toBeGreaterThanOrEqual(size)
 })
 
-test('a short pattern that would compile to a large program is refused before it is compiled', () => {
-  const started = process.cpuUsage()
-  for (const source of [
-    'a{1000}'.repeat(580),
-    '((a{30}){30})'.repeat(300),
-    '(?:x{999}|y{999}){1}'.repeat(200),
-    '(){0,1000}'.repeat(340),
-    '(?:){1000}'.repeat(400),
-    '(|||){900}'.repeat(300),
-  ]) {
-    expect(compileRegex(source)).toEqual({ ok: false, problem: expect.stringContaining('too large') })
-  }
-  expect(process.cpuUsage(started).user).toBeLessThan(500_000)
+/** All that a pattern is made of, whole and in halves. */
+const PARTS = [
+  ...[
+    'a',
+    'x{0,7}',
+    '{9}',
+    '{20}',
+    '{0,30}',
+    '{3,}',
+    '{,9}',
+    '{',
+    '}',
+    '*',
+    '+',
+    '?',
+    '|',
+    '.',
+    '-',
+    ' ',
+    '&&',
+    '^',
+    '$',
+  ],
+  ...['[', '[^', ']', '[a-z]', '[]a]', '[:alpha:]', '[[:^alpha:]]', '\\]', '\\[', '\\Q', '\\E', '\\Q\\E', '\\'],
+  ...['(', ')', '(?:', '(?', '(?i)', '(?-i)', '(?s)', '(?U:', '(?P<n>', '(?<m>'],
+  ...[
+    '\\pL',
+    '\\PN',
+    '\\p',
+    '\\p{L}',
+    '\\P{^Lu}',
+    '\\x{41}',
+    '\\x41',
+    '\\101',
+    '\\C',
+    '\\d',
+    '\\D',
+    '\\b',
+    '\\A',
+    '\\z',
+    '\\n',
+  ],
+]
+
+proves('limit.regex-size', 'no pattern compiles to much more than was estimated', () => {
+  const pattern = fc.array(fc.constantFrom(...PARTS), { minLength: 1, maxLength: 12 }).map((parts) => parts.join(''))
+  const property = fc.property(pattern, (source) => {
+    const { instructions } = leastSize(source)
+    if (instructions > 5_000) return
+    let real: number
+    try {
+      real = RE2JS.compile(source).programSize()
+    } catch {
+      return
+    }
+    expect(real).toBeLessThanOrEqual(3 * instructions + 10)
+  })
+  fc.assert(property, { numRuns: 20_000 })
 })
+
+/** Every second character, so that none joins the next. */
+const MANY_RANGES = Array.from({ length: 3_880 }, (_, at) => String.fromCharCode(0x4e00 + at * 2)).join('')
+
+proves(
+  'limit.regex-size',
+  'a short pattern that would compile to a large program is refused before it is compiled',
+  () => {
+    const started = process.cpuUsage()
+    for (const source of [
+      'a{1000}'.repeat(580),
+      '((a{30}){30})'.repeat(300),
+      '(?:x{999}|y{999}){1}'.repeat(200),
+      '(){0,1000}'.repeat(340),
+      '(?:){1000}'.repeat(400),
+      '(|||){900}'.repeat(300),
+      `\\Q[\\E${'x{0,1000}'.repeat(440)}`,
+      '\\pL{1000}\\pL{1000}\\pL{400}',
+      `[${MANY_RANGES}]{1000}[\\p{Ll}\\p{M}\\p{N}\\p{S}\\p{P}]{1000}`,
+    ]) {
+      expect(compileRegex(source)).toEqual({ ok: false, problem: expect.stringContaining('too large') })
+    }
+    expect(process.cpuUsage(started).user).toBeLessThan(500_000)
+  },
+)

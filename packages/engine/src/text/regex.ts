@@ -2,7 +2,7 @@ import { RE2JS } from 're2js'
 import { addWeight, spendOnCompiling } from './compile-budget.js'
 import { directMatch } from './direct-match.js'
 import { lazyDfa } from './lazy-dfa.js'
-import { leastProgramSize } from './regex-size.js'
+import { leastSize } from './regex-size.js'
 
 /** A compiled RE2 pattern, or why it was refused. `test` takes steps of the judging budget, and throws without them. */
 export type Regex = { ok: true; test(text: string): boolean } | { ok: false; problem: string }
@@ -10,6 +10,9 @@ export type Regex = { ok: true; test(text: string): boolean } | { ok: false; pro
 const MAX_SOURCE_LENGTH = 4_096
 /** `[ab]{1000}` has about 1,000 instructions. RE2 limits nested counts, but not counts in a row. */
 const MAX_PROGRAM_SIZE = 2_500
+
+/** `[\p{L}]{1000}` has 650,000: for each instruction RE2 collects the bounds of its characters, 0.1 µs each. */
+const MAX_RANGES = 1_000_000
 
 /** `\p{L}` alone is hundreds of ranges, which RE2 sorts with all others of a class: 1,300 of them take 0.7 s. */
 const MAX_PROPERTIES = 100
@@ -22,6 +25,7 @@ const TOO_LARGE: Regex = { ok: false, problem: 'the regular expression is too la
 /** As measured, in microseconds. */
 const COST_OF_REGEX = 20
 const COST_OF_INSTRUCTION = 2
+const COST_OF_RANGE = 0.1
 const COST_OF_CHARACTER = 4
 const COST_OF_PROPERTY = 400
 const COST_OF_FOLDED_RANGE = 6_000
@@ -49,9 +53,9 @@ export function compileRegex(source: string): Regex {
     COST_OF_REGEX + source.length * COST_OF_CHARACTER + properties * COST_OF_PROPERTY + folded * COST_OF_FOLDED_RANGE
   const overspent = spendOnCompiling(cost)
   if (overspent !== null) return { ok: false, problem: overspent }
-  const least = leastProgramSize(source)
-  if (least > MAX_PROGRAM_SIZE) return TOO_LARGE
-  const tooLarge = spendOnCompiling(least * COST_OF_INSTRUCTION)
+  const { instructions, ranges } = leastSize(source)
+  if (instructions > MAX_PROGRAM_SIZE || ranges > MAX_RANGES) return TOO_LARGE
+  const tooLarge = spendOnCompiling(instructions * COST_OF_INSTRUCTION + ranges * COST_OF_RANGE)
   if (tooLarge !== null) return { ok: false, problem: tooLarge }
   try {
     const compiled = RE2JS.compile(source)

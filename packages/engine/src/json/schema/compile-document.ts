@@ -95,10 +95,9 @@ export function* compileDocument(document: SchemaDocument): Steps<Check> {
   }
 
   function follow(reference: string, base: string): Check {
-    const target = document.resolve(reference, base)
     let meant = nothing
     waiting.push(() => {
-      meant = compileWithin(target)
+      meant = compileWithin(document.resolve(reference, base))
     })
     return (value, run, place, seen) => {
       if (run.depth >= MAX_DEPTH) {

@@ -55,12 +55,14 @@ function isEmail(text: string): boolean {
 
 function isUri(text: string): boolean {
   if (!SCHEME.test(text) || !URI_CHARACTERS.test(text)) return false
-  const [beforeFragment = '', ...fragments] = text.split('#')
-  if (fragments.length > 1) return false
+  const hash = text.indexOf('#')
+  const beforeFragment = hash === -1 ? text : text.slice(0, hash)
+  const fragment = hash === -1 ? '' : text.slice(hash + 1)
+  if (fragment.includes('#')) return false
   // Brackets belong to an IPv6 host only.
   const rest = beforeFragment.slice(beforeFragment.indexOf(':') + 1)
   const authority = rest.startsWith('//') ? (/^\/\/([^/?]*)/.exec(rest)?.[1] ?? '') : ''
-  const outside = rest.slice(authority === '' ? 0 : 2 + authority.length) + (fragments[0] ?? '')
+  const outside = rest.slice(authority === '' ? 0 : 2 + authority.length) + fragment
   if (/[[\]]/.test(outside)) return false
   return authority === '' || isAuthority(authority)
 }

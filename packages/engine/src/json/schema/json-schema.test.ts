@@ -1,7 +1,9 @@
 import type { JsonValue } from '@countersign/protocol'
 import { describe, expect, test } from 'vitest'
+import { cpuMs } from '../../../../../test/support/cpu-ms.js'
+import { proves } from '../../../../../test/support/proves.js'
 import { TooCostlyError } from '../../text/judging-budget.js'
-import { compileSchema, type SchemaProblem } from './json-schema.js'
+import { compileSchema, compileSchemaInSteps, type SchemaProblem } from './json-schema.js'
 
 function validate(schema: JsonValue, value: JsonValue): SchemaProblem[] {
   const compiled = compileSchema(schema)
@@ -125,6 +127,55 @@ describe('exactness', () => {
   })
 
   test('an unknown format says nothing', () => expect(validate({ format: 'int32' }, 'x')).toEqual([]))
+})
+
+describe('the URIs of a schema', () => {
+  const problemOf = (schema: JsonValue) => {
+    const compiled = compileSchema(schema)
+    return compiled.ok ? null : compiled.problem
+  }
+  const many = (count: number, schema: (at: number) => JsonValue) =>
+    Array.from({ length: count }, (_, at) => schema(at))
+
+  proves('limit.schema-uris', 'have at most 512 characters, as they are resolved', () => {
+    expect(problemOf({ $id: `x:/${'a'.repeat(509)}` })).toBeNull()
+    expect(problemOf({ $id: `x:/${'a'.repeat(510)}` })).toContain('has 513 characters, and may have 512')
+    // A character that is not ASCII has nine.
+    expect(problemOf({ $id: `x:/${'字'.repeat(57)}` })).toContain('has 516 characters')
+    const nested = { $id: `x:/${'a/'.repeat(200)}`, not: { $id: `${'b/'.repeat(100)}` } }
+    expect(problemOf(nested)).toContain('has 603 characters')
+    expect(problemOf({ $ref: `#${'a'.repeat(512)}` })).toContain('has 513 characters')
+  })
+
+  proves('limit.schema-uris', 'take time in proportion to their number', () => {
+    const $id = `x:/${'a'.repeat(500)}`
+    compileSchema({ $id, $ref: '#a', $defs: { a: { $anchor: 'a' } } })
+    // With 60,000 characters it was more than a minute, five seconds and three.
+    expect(cpuMs(() => problemOf({ $id, allOf: many(1_800, (at) => ({ $id: `?${at}` })) }))).toBeLessThan(500)
+    expect(cpuMs(() => problemOf({ $id, allOf: many(1_800, (at) => ({ $anchor: `a${at}` })) }))).toBeLessThan(500)
+    expect(cpuMs(() => problemOf({ $id, anyOf: [true, ...many(1_800, () => ({ $ref: '#' }))] }))).toBeLessThan(500)
+  })
+
+  test('each reference is a step of its own', () => {
+    const steps = (count: number) =>
+      [...compileSchemaInSteps({ allOf: many(count, () => ({ $ref: '#/$defs/a' })), $defs: { a: {} } })].length
+    expect(steps(300) - steps(100)).toBe(200)
+  })
+
+  test('an anchor belongs to the schema with an $id that it stands in', () => {
+    const schema = {
+      $defs: {
+        one: { $id: 'one', $defs: { x: { $anchor: 'here', type: 'string' } } },
+        two: { $id: 'two', $defs: { x: { $anchor: 'here', type: 'number' } } },
+      },
+    }
+    expect(validate({ ...schema, $ref: 'one#here' }, 's')).toEqual([])
+    expect(validate({ ...schema, $ref: 'two#here' }, 's')).toHaveLength(1)
+    expect(problemOf({ ...schema, $ref: '#here' })).toContain('leads to no schema')
+    expect(problemOf({ $defs: { a: { $anchor: 'x' }, b: { $anchor: 'x', not: {} } } })).toContain(
+      'two schemas are called',
+    )
+  })
 })
 
 test('schemas with one $id do not see each other', () => {

@@ -95,7 +95,7 @@ export function knownDraws(
  * plan, or another bound, gives nothing back.
  */
 function idOf({ name, counts, per, definition }: PreparedSharedLimit, key: string, salt: string): string {
-  spendOnJudging(STEPS_OF_HASH)
+  spendOnJudging(STEPS_OF_DRAW + (key.length >> CHARACTERS_PER_STEP))
   return hashOf(name, counts, definition.window, per, key, salt)
 }
 
@@ -113,7 +113,10 @@ export function limitIdFor({ name, counts, window, per }: NamedLimit, key: strin
   return text === null ? null : hashOf(name, counts, window, per, text, salt)
 }
 
-const STEPS_OF_HASH = 24
+/** Hashing the key, and what counting it takes in the database. */
+const STEPS_OF_DRAW = 800
+/** As a power of two. */
+const CHARACTERS_PER_STEP = 3
 
 /** Null: the session does not say, or the key stands in the arguments. */
 function partyKey({ per }: PreparedSharedLimit, { principal, agent, workflowId }: LimitParty): string | null {
@@ -144,10 +147,22 @@ export function principalKey(principal: JsonValue | undefined): string | null {
 function foldedKey(value: JsonValue | undefined): string | null {
   const text = keyText(value)
   if (text === null) return null
-  spendOnJudging(text.length >> 3)
+  spendOnJudging(text.length >> CHARACTERS_PER_STEP)
+  for (const [marks] of text.matchAll(MARKS)) {
+    if (marks.length > MOST_MARKS) return null
+    // They are put in order, each compared with those before it.
+    spendOnJudging((marks.length * marks.length) >> 2)
+  }
   const folded = text.normalize('NFKC').trim().toLowerCase()
+  // Some characters become eighteen.
+  spendOnJudging(folded.length >> CHARACTERS_PER_STEP)
   return folded === '' ? null : folded
 }
+
+/** What NFKC takes for marks on the character before them. */
+const MARKS = /[\p{M}\uff9e\uff9f]+/gu
+/** As in Unicode's Stream-Safe Text Format. No language needs more than a few. */
+const MOST_MARKS = 30
 
 /** A negative amount would refill a limit, and only numbers can be summed. */
 function amountOf(

@@ -1,8 +1,8 @@
 import type { Plan } from '../../contract/plan.js'
-import { freesAtMs, liveBuckets, sumOf } from '../../contract/shared-limit.js'
+import { freesAtMs, liveBuckets, type PreparedSharedLimit, sumOf } from '../../contract/shared-limit.js'
 import { addDecimals, compareDecimals, subtractDecimals } from '../../json/decimal.js'
 import { type Draw, knownDraws, type SharedCounts } from './draws.js'
-import { argumentPath, argumentsAt, type CallContext, type Finding, quoted, type ToolContext } from './rule.js'
+import { argumentPath, argumentsAt, type CallContext, type Finding, quoted } from './rule.js'
 
 /** The first shared limit that has no room for this call. */
 export function sharedLimitReached({ shared, draws, spends, tally, nowMs, call }: CallContext): Finding | null {
@@ -23,15 +23,18 @@ export function sharedLimitReached({ shared, draws, spends, tally, nowMs, call }
   return null
 }
 
-/** A limit that is used up whatever the arguments of a call are. */
-export function sharedLimitUsedUp({ shared, plan, tool, nowMs }: ToolContext): Finding | null {
-  if (shared === null || plan.shared === null) return null
-  for (const draw of knownDraws(plan.shared.of(tool), shared)) {
+/** The limits that are used up whatever the arguments of a call are, with what to say. They are the same for all tools. */
+export function limitsUsedUp(plan: Plan, shared: SharedCounts | null, nowMs: number): LimitsUsedUp {
+  const found = new Map<PreparedSharedLimit, Finding>()
+  if (shared === null || plan.shared === null) return found
+  for (const draw of knownDraws(plan.shared.all, shared)) {
     const finding = exceeded(draw, shared, { taken: '0', nowMs })
-    if (finding !== null) return finding.block
+    if (finding !== null) found.set(draw.limit, finding.block)
   }
-  return null
+  return found
 }
+
+export type LimitsUsedUp = ReadonlyMap<PreparedSharedLimit, Finding>
 
 /** A cost limit that is used up: the model need not be called. */
 export function sharedCostUsedUp(plan: Plan, shared: SharedCounts | null, nowMs: number): Finding | null {
