@@ -38,6 +38,26 @@ export const archiveSabotages: Bugs = {
     { breaks: 'archive.unchanged-rows-only', from: '!== digest) throw', to: "=== '') throw" },
     { breaks: 'archive.two-runs', from: 'if (!(await isFileNeeded(', to: 'if ((await isFileNeeded(' },
     { breaks: 'archive.broken-stays', from: 'if (broken.length > 0) {', to: 'if (broken.length > 1_000) {' },
+    {
+      breaks: 'archive.changing-stays',
+      from: 'if (units.length > 1) most =',
+      to: 'if (units.length > 1_000) most =',
+    },
+  ],
+  'packages/server/src/archives/next-batch.ts': [
+    { breaks: 'archive.large-plans', from: 'bytes + unitBytes > BATCH.bytes', to: 'bytes + unit.bytes > BATCH.bytes' },
+  ],
+  'packages/server/src/archives/archived-plans.ts': [
+    { breaks: 'archive.large-plans', from: 'if (characters <= mostReady) break', to: 'if (characters > 0) break' },
+  ],
+  'packages/server/src/process/operator.ts': [
+    { breaks: 'archive.tenants-apart', from: 'if (failsForAll(error)) throw', to: 'if (error !== null) throw' },
+  ],
+  'packages/cli/src/commands/operator/archive.ts': [
+    { breaks: 'archive.tenants-apart', from: 'return failed.length > 0 || archived', to: 'return archived' },
+  ],
+  'packages/server/src/store/sessions/content.ts': [
+    { breaks: 'archive.erased-again', from: 'and (exists (select from erased)', to: 'and (true' },
   ],
   'packages/server/src/archives/restore-archive.ts': [
     {

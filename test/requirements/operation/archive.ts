@@ -22,6 +22,14 @@ export const archive = {
   'archive.two-runs': 'Two runs at once archive each session once, and no request waits for them',
   'archive.broken-stays':
     'A session whose ledger does not hold stays in the database and is named; those beside it are archived',
+  'archive.changing-stays':
+    'A session that changes at every try to archive it stays in the database and is named; those beside it are archived',
+  'archive.erased-again':
+    'A session of which nothing is left to erase does not change when it is erased again, so that it can be archived meanwhile',
+  'archive.tenants-apart':
+    'A tenant for which archiving fails is named, with why and how much of it was archived, and the run ends with 1; the others are archived',
+  'archive.large-plans':
+    'However many large plans the sessions of a tenant have, archiving and verifying them takes the memory of a few',
   'archive.refused':
     'A file that was changed, cut off, written for another tenant or by another schema, or restored already is refused, with why; nothing of it is stored',
   'archive.answer':

@@ -12,6 +12,9 @@ export class ArchiveError extends Error {
   override name = 'ArchiveError'
 }
 
+/** The folder or its disk takes no file, whoever's sessions are archived. */
+export class ArchivePlaceError extends ArchiveError {}
+
 const FORMAT = 'countersign-archive-1'
 
 /** The first line of an archive. */
@@ -59,7 +62,7 @@ export async function digestOf(lines: AsyncGenerator<string, string>): Promise<s
 
 /** Writes a file that gets its name later, waits until the disk has it, and returns its digest. As secret as the database. */
 export async function writeDraft(draft: string, lines: AsyncGenerator<string, string>): Promise<string> {
-  const handle = await openFile(draft, () => open(draft, 'w', 0o600))
+  const handle = await openFile(draft, () => open(draft, 'w', 0o600), ArchivePlaceError)
   const packed = createGzip()
   const written = pipeline(packed, handle.createWriteStream({ flush: true }))
   // Awaited below; a disk that fills up before that must not end the process.
@@ -80,7 +83,7 @@ export async function writeDraft(draft: string, lines: AsyncGenerator<string, st
     // Closes the cursor: the transaction cannot end before it.
     await lines.return('')
     throw isOfDisk(error)
-      ? new ArchiveError(`${draft} cannot be written: ${whyNot(error)}; nothing was removed`)
+      ? new ArchivePlaceError(`${draft} cannot be written: ${whyNot(error)}; nothing was removed`)
       : error
   }
 }
@@ -185,15 +188,19 @@ function parsed(text: string): unknown {
   }
 }
 
-async function openFile(file: string, opening: () => Promise<FileHandle>): Promise<FileHandle> {
+async function openFile(
+  file: string,
+  opening: () => Promise<FileHandle>,
+  Failure: typeof ArchiveError = ArchiveError,
+): Promise<FileHandle> {
   try {
     return await opening()
   } catch (error) {
-    throw new ArchiveError(`${file} cannot be opened: ${whyNot(error)}`)
+    throw new Failure(`${file} cannot be opened: ${whyNot(error)}`)
   }
 }
 
-const isOfDisk = (error: unknown): boolean => typeof (error as NodeJS.ErrnoException).syscall === 'string'
+export const isOfDisk = (error: unknown): boolean => typeof (error as NodeJS.ErrnoException).syscall === 'string'
 
 function whyNot(error: unknown): string {
   const { code } = error as NodeJS.ErrnoException

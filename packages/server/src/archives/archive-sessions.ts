@@ -6,13 +6,7 @@ import { begin } from '../postgres/begin.js'
 import { takeTime } from '../postgres/database.js'
 import { codeVersion } from '../postgres/migrate.js'
 import type { Sql, Tx } from '../postgres/sql.js'
-import {
-  type ArchivePosition,
-  listArchivableSessions,
-  listArchivableWorkflows,
-  loadWorkflowsOf,
-  type WhatToArchive,
-} from '../store/archives/archivable-sessions.js'
+import { type ArchivePosition, loadWorkflowsOf, type WhatToArchive } from '../store/archives/archivable-sessions.js'
 import { insertArchivedLedgers, isFileNeeded } from '../store/archives/archived-ledgers.js'
 import {
   type Batch,
@@ -23,8 +17,17 @@ import {
 } from '../store/archives/archived-rows.js'
 import { insertAuditEntry } from '../store/audit.js'
 import { readClock } from '../store/clock.js'
-import { ArchiveError, type ArchiveHeader, archiveLines, digestOf, publish, writeDraft } from './archive-file.js'
+import {
+  ArchiveError,
+  type ArchiveHeader,
+  ArchivePlaceError,
+  archiveLines,
+  digestOf,
+  publish,
+  writeDraft,
+} from './archive-file.js'
 import { type CheckedArchive, type CheckedLedger, checkArchive } from './check-archive.js'
+import { BATCH, nextBatch } from './next-batch.js'
 import { finish, mark, removeReplaced } from './unfinished-files.js'
 
 /**
@@ -33,11 +36,10 @@ import { finish, mark, removeReplaced } from './unfinished-files.js'
  */
 export const YOUNGEST_ARCHIVED_DAYS = 31
 
-/** What one file holds at most, unless one session or workflow has more: it is read and removed in one go. */
-const BATCH = { sessions: 200, events: 5_000, bytes: 8_000_000 }
-
 /** How often a batch is tried of which something changes meanwhile. */
-const TRIES = 5
+const TRIES = 3
+/** Then a smaller part of it is tried, down to one session or workflow, which stays if that does not help. */
+const SMALLER = 8
 /** For whoever works with one of the sessions. */
 const LOCK_TIMEOUT_MS = 2_000
 
@@ -55,38 +57,49 @@ export interface Archived {
   readonly kept: { readonly id: string; readonly why: string }[]
 }
 
+export const nothingArchived = (): Archived => ({ sessions: 0, workflows: 0, files: 0, kept: [] })
+
 /**
  * Moves sessions of one tenant into files, some at a time. The file is on the disk and was read back before its rows are
  * removed, and only rows that are still the same are: at any moment a session is in the database, in a file, or in both.
+ * `done` says what was moved also when this throws.
  */
-export async function archiveSessions(sql: Sql, options: ArchiveOptions): Promise<Archived> {
-  requireOld(options.before, await readClock(sql))
-  const done: Archived = { sessions: 0, workflows: 0, files: 0, kept: [] }
+export async function archiveSessions(
+  sql: Sql,
+  options: ArchiveOptions,
+  done: Archived = nothingArchived(),
+): Promise<Archived> {
+  await requireOld(sql, options.before)
   const header = { migration: await codeVersion(), tenantId: options.tenantId }
   const skipped = new Set<string>()
+  const keep = (id: string, why: string): void => {
+    skipped.add(id)
+    done.kept.push({ id, why })
+  }
+  const planBytes = new Map<string, number>()
   let after: ArchivePosition | null = null
+  let most = BATCH.sessions
   for (let tries = 1; ; ) {
-    const page = await nextBatch(sql, options, { after, skipped })
+    const page = await nextBatch(sql, options, { after, skipped, most, planBytes })
     if (page === null) break
-    const { batch } = page
-    if (batch.sessionIds.length > 0) {
+    const { batch, units } = page
+    if (units.length > 0) {
       const outcome = await archiveBatch(sql, batch, { ...options, header })
       if (outcome === 'changed') {
         if (++tries <= TRIES) continue
-        throw new ArchiveError(
-          `sessions of tenant ${options.tenantId} keep changing while they are archived: run the command again later`,
-        )
+        tries = 1
+        if (units.length > 1) most = Math.ceil(batch.sessionIds.length / SMALLER)
+        else for (const id of units) keep(id, KEEPS_CHANGING)
+        continue
       }
       if (outcome !== 'removed') {
-        for (const { id, why } of outcome.broken) {
-          skipped.add(id)
-          done.kept.push({ id, why })
-        }
+        for (const { id, why } of outcome.broken) keep(id, why)
         continue
       }
       done.sessions += batch.sessionIds.length
       done.workflows += batch.workflowIds.length
       done.files += 1
+      most = Math.min(BATCH.sessions, most * SMALLER)
     }
     after = page.last
     tries = 1
@@ -95,53 +108,17 @@ export async function archiveSessions(sql: Sql, options: ArchiveOptions): Promis
   return done
 }
 
-function requireOld(before: Date, now: Date): void {
+const KEEPS_CHANGING = 'it keeps changing while it is archived: run the command again later'
+
+/** Refuses a date that leaves too little in the database, of whichever tenant. */
+export async function requireOld(sql: Sql, before: Date): Promise<void> {
+  const now = await readClock(sql)
   const youngest = new Date(now.getTime() - YOUNGEST_ARCHIVED_DAYS * 86_400_000)
   if (before <= youngest) return
   throw new ArchiveError(
     `sessions of the last ${YOUNGEST_ARCHIVED_DAYS} days stay in the database, where the dashboard counts them: ` +
       `name a date up to ${youngest.toISOString().slice(0, 10)}`,
   )
-}
-
-/** The next sessions to move, and the last one that was looked at; null at the end. */
-async function nextBatch(
-  sql: Sql,
-  what: WhatToArchive,
-  { after, skipped }: { readonly after: ArchivePosition | null; readonly skipped: ReadonlySet<string> },
-): Promise<{ readonly batch: Batch; readonly last: ArchivePosition } | null> {
-  const page = await listArchivableSessions(sql, what, { after, limit: BATCH.sessions })
-  if (page.length === 0) return null
-  const named = new Set(page.flatMap(({ workflowId }) => workflowId ?? []))
-  const whole = new Map(
-    (named.size === 0 ? [] : await listArchivableWorkflows(sql, what, [...named])).map((found) => [
-      found.workflowId,
-      found,
-    ]),
-  )
-  const sessionIds = new Set<string>()
-  const workflowIds = new Set<string>()
-  let last = page[0] as ArchivePosition
-  let [events, bytes] = [0, 0]
-  for (const session of page) {
-    const { sessionId, workflowId } = session
-    const unit = workflowId === null ? { ...session, sessionIds: [sessionId] } : whole.get(workflowId)
-    const isSkipped = unit === undefined || skipped.has(workflowId ?? sessionId) || sessionIds.has(sessionId)
-    if (!isSkipped) {
-      const isFull =
-        sessionIds.size + unit.sessionIds.length > BATCH.sessions ||
-        events + unit.events > BATCH.events ||
-        bytes + unit.bytes > BATCH.bytes
-      if (isFull && sessionIds.size > 0) break
-      events += unit.events
-      bytes += unit.bytes
-      for (const id of unit.sessionIds) sessionIds.add(id)
-      if (workflowId !== null) workflowIds.add(workflowId)
-    }
-    last = session
-  }
-  const { tenantId } = what
-  return { batch: { tenantId, sessionIds: [...sessionIds], workflowIds: [...workflowIds] }, last }
 }
 
 type Outcome = 'removed' | 'changed' | { readonly broken: readonly { readonly id: string; readonly why: string }[] }
@@ -198,9 +175,9 @@ function makeOwnFolder(folder: string): void {
     makeFolder(folder, 0o700)
   } catch (error) {
     if (error instanceof NoFolder)
-      throw new ArchiveError(`${folder}${sep} cannot be created: choose another folder with --to`)
+      throw new ArchivePlaceError(`${folder}${sep} cannot be created: choose another folder with --to`)
     const { code } = error as NodeJS.ErrnoException
-    throw new ArchiveError(
+    throw new ArchivePlaceError(
       `${folder}${sep} cannot be created (${code ?? String(error)}): choose another folder with --to`,
     )
   }

@@ -1,22 +1,9 @@
-import {
-  contradictionOf,
-  createExportCheck,
-  doubtfulJson,
-  type Plan,
-  preparePlan,
-  runToEnd,
-  verifyWorkflowExport,
-} from '@countersign/engine'
-import type {
-  ChainedEvent,
-  ChainedWorkflowEvent,
-  JsonValue,
-  LedgerExport,
-  LedgerHead,
-  SignedHead,
-} from '@countersign/protocol'
+import { contradictionOf, createExportCheck, doubtfulJson, runToEnd, verifyWorkflowExport } from '@countersign/engine'
+import type { ChainedEvent, ChainedWorkflowEvent, JsonValue, LedgerHead, SignedHead } from '@countersign/protocol'
+import { type PackedText, packText, unpackText } from '../base/packed-text.js'
 import { PLANS } from '../store/archives/archived-rows.js'
 import { ArchiveError, type ArchiveHeader, readArchive } from './archive-file.js'
+import { collectPlans } from './archived-plans.js'
 
 /** A ledger in an archive, and whether it holds. */
 export interface CheckedLedger {
@@ -46,7 +33,7 @@ export const checkArchive = (file: string): Promise<CheckedArchive> =>
     for (;;) {
       const next = await rows.next()
       if (next.done) return { ...header, digest: next.value, ledgers: ledgers.end() }
-      ledgers.add(next.value.table, JSON.parse(next.value.json) as Row)
+      ledgers.add(next.value.table, next.value.json)
     }
   })
 
@@ -55,8 +42,10 @@ type Row = Readonly<Record<string, unknown>>
 interface Session {
   readonly compiledHash: string
   head: LedgerHead
-  state: JsonValue
-  check: ReturnType<typeof createExportCheck> | null
+  /** The state and its recent part, as stored, until the session was checked. */
+  stored: readonly PackedText[]
+  /** `waits`: none of its events was read. `over`: all of them were. */
+  progress: 'waits' | 'checked' | 'over'
   broken: CheckedLedger['broken']
 }
 
@@ -66,9 +55,20 @@ interface Workflow {
   readonly events: ChainedWorkflowEvent[]
 }
 
-/** What is known of the ledgers of an archive while it is read. */
+/** The session whose events are read. Only its plan and state are needed. */
+interface Current {
+  readonly id: string
+  readonly session: Session
+  readonly check: ReturnType<typeof createExportCheck>
+}
+
+/**
+ * What is known of the ledgers of an archive while it is read. The events of a session follow each other, so that one session
+ * is checked at a time: plans and states of a file may have hundreds of megabytes.
+ */
 function collectLedgers({ tenantId }: ArchiveHeader, file: string) {
-  const plans = new Map<string, { readonly compiled: LedgerExport['compiled_session']; readonly plan: Plan | null }>()
+  const plans = collectPlans()
+  let current: Current | null = null
   const sessions = new Map<string, Session>()
   const workflows = new Map<string, Workflow>()
   const signed = new Map<string, { readonly head: SignedHead; hashAt: string | null }>()
@@ -78,23 +78,36 @@ function collectLedgers({ tenantId }: ArchiveHeader, file: string) {
     if (session === undefined) throw new ArchiveError(`${file} has a row of the session ${id}, which is not in it`)
     return session
   }
+  const finish = (): void => {
+    if (current === null) return
+    const { session, check } = current
+    session.broken ??= brokenAtEnd(session, check)
+    session.progress = 'over'
+    session.stored = []
+    current = null
+  }
+  const begin = (id: string): Current => {
+    const session = sessionOf(id)
+    if (session.progress === 'over') throw new ArchiveError(`${file} has events of the session ${id} in two places`)
+    session.progress = 'checked'
+    const { compiledHash: compiled_hash } = session
+    const plan = plans.get(compiled_hash)
+    const compiled_session = plan?.compiled ?? null
+    const check = createExportCheck({ session_id: id, compiled_hash, compiled_session }, plan?.known)
+    return { id, session, check }
+  }
   const addEvent = (row: Row): void => {
     const event = eventOf(row)
-    const session = sessionOf(event.session_id)
+    if (current?.id !== event.session_id) {
+      finish()
+      current = begin(event.session_id)
+    }
+    const { session, check } = current
     const wanted = signed.get(`session ${event.session_id}`)
     if (wanted?.head.seq === event.seq) wanted.hashAt = event.hash
     if (session.broken !== null) return
-    const known = plans.get(session.compiledHash)
-    session.check ??= createExportCheck(
-      {
-        session_id: event.session_id,
-        compiled_hash: session.compiledHash,
-        compiled_session: known?.compiled ?? null,
-      },
-      { plan: known?.plan ?? null },
-    )
     const doubt = doubtfulJson(String(row.body))
-    const broken = doubt === null ? session.check.add(event) : { brokenAt: event.seq, problem: doubt }
+    const broken = doubt === null ? check.add(event) : { brokenAt: event.seq, problem: doubt }
     if (broken !== null) session.broken = { seq: broken.brokenAt, problem: broken.problem }
   }
   const addWorkflowEvent = (row: Row): void => {
@@ -103,25 +116,21 @@ function collectLedgers({ tenantId }: ArchiveHeader, file: string) {
     if (wanted?.head.seq === event.seq) wanted.hashAt = event.hash
     workflows.get(event.workflow_id)?.events.push(event)
   }
-  const readers: Readonly<Record<string, (row: Row) => void>> = {
-    [PLANS]: (row) => {
-      const compiled = row.compiled_session as NonNullable<LedgerExport['compiled_session']>
-      const prepared = preparePlan(compiled)
-      plans.set(String(row.compiled_hash), { compiled, plan: prepared.ok ? prepared.plan : null })
-    },
+  const readers: Readonly<Record<string, (row: Row, json: string) => void>> = {
+    [PLANS]: (row, json) => plans.add(String(row.compiled_hash), json),
     workflows: (row) => {
       const head = { seq: Number(row.ledger_seq), hash: String(row.ledger_hash) }
       workflows.set(String(row.workflow_id), { head, events: [] })
     },
     sessions: (row) => {
-      const session = { compiledHash: String(row.compiled_hash), head: NO_HEAD, state: null, check: null, broken: null }
+      const compiledHash = String(row.compiled_hash)
+      const session: Session = { compiledHash, head: NO_HEAD, stored: [], progress: 'waits', broken: null }
       sessions.set(String(row.session_id), session)
     },
     session_heads: (row) => {
       const session = sessionOf(String(row.session_id))
-      const [facts, state, recent] = [row.facts, row.state, row.recent].map((text) => JSON.parse(String(text)))
-      session.head = facts.ledger as LedgerHead
-      session.state = { ...state, recent } as JsonValue
+      session.head = (JSON.parse(String(row.facts)) as { ledger: LedgerHead }).ledger
+      session.stored = [row.state, row.recent].map((text) => packText(String(text)))
     },
     signed_heads: (row) => {
       const head = signedOf(row)
@@ -138,26 +147,33 @@ function collectLedgers({ tenantId }: ArchiveHeader, file: string) {
     return { ledger, id, head, signed: found?.head ?? null, hashAtSigned, broken: broken ?? contradicted }
   }
   return {
-    add: (table: string, row: Row): void => {
+    add: (table: string, json: string): void => {
+      const row = JSON.parse(json) as Row
       if (row.tenant_id !== tenantId) throw new ArchiveError(`${file} has a row of another tenant than ${tenantId}`)
-      readers[table]?.(row)
+      readers[table]?.(row, json)
     },
-    end: (): CheckedLedger[] => [
-      ...[...workflows].map(([id, { head, events }]) => {
-        const result = verifyWorkflowExport({ workflow_id: id, events, head })
-        return withSigned('workflow', id, head, result.ok ? null : { seq: result.brokenAt, problem: result.problem })
-      }),
-      ...[...sessions].map(([id, session]) => withSigned('session', id, session.head, brokenAtEnd(session))),
-    ],
+    end: (): CheckedLedger[] => {
+      finish()
+      return [
+        ...[...workflows].map(([id, { head, events }]) => {
+          const result = verifyWorkflowExport({ workflow_id: id, events, head })
+          return withSigned('workflow', id, head, result.ok ? null : { seq: result.brokenAt, problem: result.problem })
+        }),
+        ...[...sessions].map(([id, { head, progress, broken }]) =>
+          withSigned('session', id, head, progress === 'waits' ? NO_EVENTS : broken),
+        ),
+      ]
+    },
   }
 }
 
 const NO_HEAD: LedgerHead = { seq: 0, hash: '' }
 
-function brokenAtEnd({ check, broken, head, state }: Session): CheckedLedger['broken'] {
-  if (broken !== null) return broken
-  if (check === null) return { seq: 1, problem: 'it has no events' }
-  const result = runToEnd(check.end({ head, state }))
+const NO_EVENTS = { seq: 1, problem: 'it has no events' }
+
+function brokenAtEnd({ head, stored }: Session, check: Current['check']): CheckedLedger['broken'] {
+  const [state, recent] = stored.map((text) => JSON.parse(unpackText(text)))
+  const result = runToEnd(check.end({ head, state: { ...state, recent } as JsonValue }))
   return result.ok ? null : { seq: result.brokenAt, problem: result.problem }
 }
 

@@ -1,11 +1,18 @@
 import { randomBytes } from 'node:crypto'
 import { LIMITS, type Quota } from '@countersign/protocol'
-import { ArchiveError } from '../archives/archive-file.js'
-import { type Archived, type ArchiveOptions, archiveSessions } from '../archives/archive-sessions.js'
+import { ArchiveError, ArchivePlaceError, isOfDisk } from '../archives/archive-file.js'
+import {
+  type Archived,
+  type ArchiveOptions,
+  archiveSessions,
+  nothingArchived,
+  requireOld,
+} from '../archives/archive-sessions.js'
 import { type Restored, restoreArchive } from '../archives/restore-archive.js'
 import type { Config } from '../base/config.js'
 import { makeApiKey, makeId } from '../base/crypto/secrets.js'
 import { connect, createDatabase } from '../postgres/database.js'
+import { databaseTrouble } from '../postgres/database-error.js'
 import { alreadyPlaced, BEFORE_PLACEMENTS, placement, placeTables } from '../postgres/distribution.js'
 import { firstAnswer } from '../postgres/first-answer.js'
 import { codeVersion, databaseVersion, holdsNothing, migrate } from '../postgres/migrate.js'
@@ -110,22 +117,38 @@ export const distributionOf = (config: Config): Promise<string[]> =>
 
 export interface TenantArchived extends Archived {
   readonly tenantId: string
+  /** Why the rest of what is old stays; null: nothing failed. */
+  readonly failed: string | null
 }
 
-/** Moves old sessions of one tenant, or of all, into files below a folder. */
+/**
+ * Moves old sessions of one tenant, or of all, into files below a folder, and reports each tenant. One that fails is in
+ * nobody's way; where the folder or the database is the reason, the run ends there.
+ */
 export const archiveTo = (
   options: Omit<ArchiveOptions, 'tenantId'> & { readonly tenantId: string | null },
   config: Config,
-): Promise<TenantArchived[]> =>
+  report: (archived: TenantArchived) => void,
+): Promise<void> =>
   onConnection(config, async (sql) => {
     const known = (await listTenants(sql)).map(({ tenantId }) => tenantId)
     const { tenantId: only } = options
     if (only !== null && !known.includes(only)) throw noTenant(only)
-    const archived: TenantArchived[] = []
-    for (const tenantId of only === null ? known : [only])
-      archived.push({ tenantId, ...(await archiveSessions(sql, { ...options, tenantId })) })
-    return archived
+    await requireOld(sql, options.before)
+    for (const tenantId of only === null ? known : [only]) {
+      const done = nothingArchived()
+      try {
+        await archiveSessions(sql, { ...options, tenantId }, done)
+        report({ tenantId, ...done, failed: null })
+      } catch (error) {
+        report({ tenantId, ...done, failed: error instanceof Error ? error.message : String(error) })
+        if (failsForAll(error)) throw error
+      }
+    }
   })
+
+const failsForAll = (error: unknown): boolean =>
+  error instanceof ArchivePlaceError || isOfDisk(error) || databaseTrouble(error) === 'unavailable'
 
 export type RestoredFile = Restored | { readonly refused: string }
 

@@ -12,9 +12,10 @@ export const archive: Command = {
       `files in FOLDER/TENANT, and removes their rows. DATE is at least ${YOUNGEST_ARCHIVED_DAYS} days ago. A workflow is moved whole, once`,
       'all its sessions have ended. --idle also moves sessions that nobody ended and nobody has held since DATE.',
       'A file is on the disk and was read back before its rows are removed. A run that was interrupted is run again.',
-      'A session whose ledger does not hold stays, and is named. What is left of an archived one is its id, so that the id',
-      'is not used again and a request for it says when it was archived. A file is as secret as the database.',
-      'Exit codes: 0 done; 1 something stays that is broken, or no database, tenant or folder; 2 wrong usage.',
+      'A session whose ledger does not hold, or that keeps changing meanwhile, stays and is named. A tenant for which something',
+      'fails is named with why; the others are archived. What is left of an archived session is its id, so that the id is not',
+      'used again and a request for it says when it was archived. A file is as secret as the database.',
+      'Exit codes: 0 done; 1 something stays, as said, or no database, tenant or folder; 2 wrong usage.',
     ].join('\n'),
   run: async (args, terminal) => {
     const options = { ...SETTING_FLAGS, before: text, to: text, tenant: text, idle: { type: 'boolean' as const } }
@@ -23,7 +24,18 @@ export const archive: Command = {
     if (before === undefined || to === undefined) throw new UsageError('expected: archive --before DATE --to FOLDER')
     const onWritten = (file: string, sessions: number) => terminal.note(`${file}: ${sessions} sessions`)
     const what = { before: dateOf(before), folder: to, tenantId: tenant ?? null, idle, onWritten }
-    return report(await archiveTo(what, configOf(settings as Flags)), terminal)
+    const archived: TenantArchived[] = []
+    try {
+      await archiveTo(what, configOf(settings as Flags), (one) => archived.push(one))
+    } catch (error) {
+      const saysMore = archived.slice(0, -1).some(({ failed, kept }) => failed !== null || kept.length > 0)
+      if (saysMore || sessionsIn(archived) > 0) {
+        report(archived, terminal)
+        terminal.note('the run ended there: tenants after it were not looked at')
+      }
+      throw error
+    }
+    return report(archived, terminal)
   },
 }
 
@@ -35,19 +47,21 @@ function dateOf(given: string): Date {
   throw new UsageError(`--before must be a date, such as 2026-01-31, not ${given}`)
 }
 
+const sessionsIn = (archived: readonly TenantArchived[]): number =>
+  archived.reduce((total, one) => total + one.sessions, 0)
+
 function report(archived: readonly TenantArchived[], { print, note }: Terminal): number {
   const sum = (count: (one: TenantArchived) => number) => archived.reduce((total, one) => total + count(one), 0)
-  const [sessions, workflows, files] = [
-    sum((one) => one.sessions),
-    sum((one) => one.workflows),
-    sum((one) => one.files),
-  ]
-  if (sessions === 0) print('nothing to archive')
+  const [sessions, workflows, files] = [sessionsIn(archived), sum((one) => one.workflows), sum((one) => one.files)]
+  const failed = archived.filter((one) => one.failed !== null)
+  if (sessions === 0) print(failed.length === 0 ? 'nothing to archive' : 'nothing was archived')
   else
     print(
       `archived ${sessions} sessions${workflows === 0 ? '' : ` of ${workflows} workflows and others`} in ${files} files`,
     )
   for (const { tenantId, kept } of archived)
     for (const { id, why } of kept) note(`${id} of tenant ${tenantId} stays: ${why}`)
-  return archived.some(({ kept }) => kept.length > 0) ? 1 : 0
+  for (const one of failed)
+    note(`tenant ${one.tenantId} failed: ${one.failed}; ${one.sessions} of its sessions were archived, the others stay`)
+  return failed.length > 0 || archived.some(({ kept }) => kept.length > 0) ? 1 : 0
 }

@@ -10,6 +10,7 @@ export interface ArchivePosition {
 
 export interface ArchivableSession extends ArchivePosition {
   readonly workflowId: string | null
+  readonly compiledHash: string
   readonly events: number
   /** Of the state, which a reader of the file holds. */
   readonly bytes: number
@@ -36,7 +37,8 @@ export function listArchivableSessions(
 ): Promise<ArchivableSession[]> {
   const { tenantId, before } = what
   return sql<ArchivableSession[]>`
-    select s.session_id, s.workflow_id, s.created_at::text as created_at, (h.facts::json #>> '{ledger,seq}')::int as events,
+    select s.session_id, s.workflow_id, s.compiled_hash, s.created_at::text as created_at,
+      (h.facts::json #>> '{ledger,seq}')::int as events,
       octet_length(h.state) + octet_length(h.recent) as bytes
     from sessions s join session_heads h using (tenant_id, session_id)
     where s.tenant_id = ${tenantId} and s.created_at < ${before} and ${isOver(sql, what)}
@@ -47,6 +49,8 @@ export function listArchivableSessions(
 export interface ArchivableWorkflow {
   readonly workflowId: string
   readonly sessionIds: string[]
+  /** Each once. */
+  readonly compiledHashes: string[]
   readonly events: number
   readonly bytes: number
 }
@@ -60,6 +64,7 @@ export function listArchivableWorkflows(
   const { tenantId } = what
   return sql<ArchivableWorkflow[]>`
     select s.workflow_id, array_agg(s.session_id order by s.session_id collate "C") as session_ids,
+      array_agg(distinct s.compiled_hash) as compiled_hashes,
       sum((h.facts::json #>> '{ledger,seq}')::int)::int as events,
       sum(octet_length(h.state) + octet_length(h.recent))::int as bytes
     from sessions s join session_heads h using (tenant_id, session_id)
@@ -82,4 +87,16 @@ export async function loadWorkflowsOf(
     select session_id, workflow_id from sessions
     where tenant_id = ${tenantId} and session_id = any (${[...sessionIds]}::text[]) and workflow_id is not null`
   return new Map(rows.map(({ sessionId, workflowId }) => [sessionId, workflowId]))
+}
+
+/** How long each of the plans is as JSON. */
+export async function loadPlanBytes(
+  sql: Queryable,
+  tenantId: string,
+  hashes: readonly string[],
+): Promise<Map<string, number>> {
+  const rows = await sql<{ compiledHash: string; bytes: number }[]>`
+    select compiled_hash, octet_length(compiled_session::text) as bytes from plans
+    where tenant_id = ${tenantId} and compiled_hash = any (${[...hashes]}::text[])`
+  return new Map(rows.map(({ compiledHash, bytes }) => [compiledHash, bytes]))
 }
