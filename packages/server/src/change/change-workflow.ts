@@ -78,11 +78,22 @@ export async function loadMember(
   return { session, plan: await plans.ofSession(query, session.fixed), query, locked: true, workflow }
 }
 
+type WithoutPlans = Omit<LockedWorkflow, 'plans'>
+
+/** A session of the workflow behind its lock, for what is decided without its plan. 404 for one that is not in it. */
+export async function lockMemberWithoutPlan(locked: WithoutPlans, sessionId: string): Promise<LoadedSession> {
+  const { tx, workflow, reads } = locked
+  await lockSessions(tx, workflow.tenantId, [sessionId])
+  const session = await reads.session(sessionId)
+  if (session?.fixed.workflowId !== workflow.workflowId) throw new ApiError('NOT_FOUND')
+  return { session, plan: NO_PLAN, query: (fn) => fn(tx), locked: true, workflow }
+}
+
 /**
  * All sessions of the workflow behind their locks, one after another: their states may have megabytes each. For what is
  * decided without their plans.
  */
-export async function* everyMember({ tx, workflow, reads }: LockedWorkflow): AsyncGenerator<LoadedSession> {
+export async function* everyMember({ tx, workflow, reads }: WithoutPlans): AsyncGenerator<LoadedSession> {
   const sessionIds = await listSessionsOfWorkflow(tx, workflow)
   await lockSessions(tx, workflow.tenantId, sessionIds)
   for (const sessionId of sessionIds) {
