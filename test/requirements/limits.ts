@@ -38,6 +38,8 @@ export const limits = {
   'limit.fair.plans': 'Expensive work of one tenant leaves the turns and plans of another tenant alone',
   'limit.fair.same-plan': 'Costly calls of one tenant leave the decisions of another alone that has the same plan, and are forgotten after twenty cheap ones',
   'limit.fair.packs': 'The plans that people write are read, compared and tried beside the requests of others, who do not wait for it',
+  'limit.fair.tried-plans':
+    'A plan that a session brings is prepared in a thread first, beside the requests of others; one with a part that takes more than 250 ms of a processor is refused',
   'limit.fair.large-bodies': 'A large body of one tenant is read beside the requests of others, who do not wait for it',
   'limit.fair.refused-bodies': 'A body that is wrong everywhere is refused for its first twenty faults, in small pieces',
   'limit.fair.cookies': 'A cookie is found in a header of 16 kB in less than a millisecond, whatever a stranger wrote into it',
@@ -64,6 +66,8 @@ export const limits = {
     'However many plans are in force, each learned one is watched in its turn, also where one tenant has most of them or one cannot be measured',
   'limit.jobs.pieces':
     'Jobs for all tenants work in pieces of a bounded size, and a piece that fails takes no other with it: whatever one tenant leaves behind, they go on',
+  'limit.jobs.offers':
+    'An offer expires without the plan of its session, and one that lapses while those of another tenant are written waits about a second, not for all of them',
   'limit.jobs.found': 'However much one tenant has kept, jobs and requests find what they look for by an index',
   'limit.fair.mail-queue': 'However often somebody asks for a mail, the queue is looked through once more when the look under way has ended',
   'limit.fair.sign-in': 'A flood of sign-ins from one network does not shut sign-in for others',
@@ -123,6 +127,10 @@ export const limits = {
   'isolation.policy-trap': "A policy that breaks Cedar is an error; other tenants' policies still decide",
   'limit.regex-properties':
     'A regular expression has at most 100 Unicode properties such as \\p{L}, and 10 ranges beyond ASCII that ignore case; each counts in what its plan may cost',
+  'limit.regex-size':
+    'What a regular expression compiles to is estimated before it is compiled: it has at most 2,500 instructions, and a million ranges of characters over all of them',
+  'limit.schema-uris':
+    'The URIs and references of a JSON Schema have at most 512 characters each, as they are resolved, and resolving them takes time in proportion',
   'limit.policy-size':
     'A Cedar policy has at most 4,000 words, values and signs; what they are, how they are spaced and what is wrong in its strings hardly matters for how long it is read',
   'limit.policy-memory': 'What Cedar keeps of policies is bounded by bytes, whosever they are; the policies of a plan count in what it may cost',

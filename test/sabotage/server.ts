@@ -75,6 +75,12 @@ export const serverSabotages: Bugs = {
       to: 'restMs > 0 ? leave() : leave()',
     },
   ],
+  'packages/server/src/context/prepare-sent-plan.ts': [
+    { breaks: 'limit.fair.tried-plans', from: '{ hash, by, tryFirst }', to: '{ hash, by }' },
+  ],
+  'packages/server/src/context/plan-cache.ts': [
+    { breaks: 'limit.fair.tried-plans', from: 'await tryFirst?.()', to: 'null' },
+  ],
   'packages/server/src/context/work.ts': [
     {
       breaks: 'limit.fair.definitions',
@@ -170,6 +176,7 @@ export const serverSabotages: Bugs = {
   ],
   'packages/server/src/workflows/expire-offers.ts': [
     { breaks: 'limit.jobs.pieces', from: 'failed.add(tenantId)\n', to: '\n' },
+    { breaks: 'limit.jobs.offers', from: 'writingMs > LIST_MS', to: 'writingMs > 60_000' },
   ],
   'packages/server/src/store/runs/runs.ts': [
     {

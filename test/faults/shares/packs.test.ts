@@ -47,6 +47,9 @@ afterAll(async () => {
 const { runtime, api, owner } = await withOwnedRuntime({ parts: { planThread, thread: marking } })
 const [{ parts }] = runtime.instances
 
+// Its plan is known from here on.
+await openSession(api)
+
 const REFUND = { file: 'refund.yaml', text: 'tool: refund\nside_effect: financial\n' }
 const pack = (files = [REFUND]) => ({ body: { agent: 'desk', environment: 'staging' as const, files } })
 

@@ -26,22 +26,42 @@ function heavyPlan(contracts: number): CompiledSession {
   } as unknown as CompiledSession
 }
 
+/** As an agent has it whose rules differ from session to session. */
+const onePattern = (): CompiledSession => ({ ...heavyPlan(1), contracts: heavyPlan(1).contracts.map(withOneRule) })
+
+const withOneRule = (contract: CompiledSession['contracts'][number]) => ({
+  ...contract,
+  argument_value_invariants: contract.argument_value_invariants?.slice(0, 1) ?? [],
+})
+
 /** Wrong, which shows only at the end: two contracts for one tool. */
 function brokenPlan(contracts: number): CompiledSession {
   const plan = heavyPlan(contracts)
   return { ...plan, contracts: [...plan.contracts, ...plan.contracts.slice(0, 1)] }
 }
 
+/** The same with more than 32 kB. */
+const longPlan = (plan: CompiledSession): CompiledSession => ({
+  ...plan,
+  contracts: plan.contracts.map((contract) => ({
+    ...contract,
+    argument_value_invariants: [
+      ...(contract.argument_value_invariants ?? []),
+      { path: '$.b', one_of: ['x'.repeat(16_384)] },
+    ],
+  })),
+})
+
 const sessionWith = (plan: CompiledSession) => ({
   body: { session_id: `ses-${randomUUID()}`, holder_id: 'holder-1', compiled_session: plan },
 })
 
-/** Sends plans, and says how many are refused by now for what is wrong with them. */
-function sendBroken(api: ReturnType<typeof runtime.api>, plans: readonly CompiledSession[]) {
+/** Sends plans, and says how many are prepared by now, or refused for what is wrong with them. */
+function send(api: ReturnType<typeof runtime.api>, plans: readonly CompiledSession[]) {
   const seen = { prepared: 0 }
   const answers = plans.map(async (plan) => {
     const answer = await api.createSession(sessionWith(plan))
-    if (answer.problem.code === 'PLAN_INVALID') seen.prepared += 1
+    if (answer.status === 201 || answer.problem.code === 'PLAN_INVALID') seen.prepared += 1
     return answer
   })
   return { seen, all: Promise.all(answers) }
@@ -50,7 +70,7 @@ function sendBroken(api: ReturnType<typeof runtime.api>, plans: readonly Compile
 proves('limit.fair.plans', 'ten plans that are refused leave the turns of another tenant alone', async () => {
   const other = await runtime.createTenant()
   const quiet = await openSession(runtime.api(other.key))
-  const { seen, all } = sendBroken(
+  const { seen, all } = send(
     runtime.api(),
     Array.from({ length: 10 }, () => brokenPlan(6)),
   )
@@ -61,21 +81,22 @@ proves('limit.fair.plans', 'ten plans that are refused leave the turns of anothe
 
 test("a plan of another tenant is prepared before the third of somebody's ten", async () => {
   const other = await runtime.createTenant()
-  const { seen, all } = sendBroken(
+  const { seen, all } = send(
     runtime.api(),
-    Array.from({ length: 10 }, () => brokenPlan(5)),
+    Array.from({ length: 10 }, () => heavyPlan(3)),
   )
-  expect(await runtime.api(other.key).createSession(sessionWith(heavyPlan(4)))).toMatchObject({ status: 201 })
+  expect(await runtime.api(other.key).createSession(sessionWith(heavyPlan(2)))).toMatchObject({ status: 201 })
   expect(seen.prepared).toBeLessThan(3)
   await all
 })
 
 proves('limit.fair.refused', 'more plans than may wait are refused before anything is done for them', async () => {
   const tenant = await runtime.createTenant()
-  const { all } = sendBroken(
+  const { all } = send(
     runtime.api(tenant.key),
-    Array.from({ length: 12 }, () => brokenPlan(2)),
+    Array.from({ length: 13 }, () => longPlan(brokenPlan(2))),
   )
+  // Two are read at once, and eight may wait.
   const answers = await all
   const refused = answers.filter(({ status }) => status === 429)
   expect(refused.length).toBeGreaterThanOrEqual(3)
@@ -83,7 +104,16 @@ proves('limit.fair.refused', 'more plans than may wait are refused before anythi
     expect(problem).toMatchObject({ code: 'RATE_LIMITED', detail: expect.stringContaining('waiting already') })
     expect(headers.get('retry-after')).toMatch(/^\d+$/)
   }
-  expect(answers.filter(({ problem }) => problem.code === 'PLAN_INVALID')).toHaveLength(12 - refused.length)
+  expect(answers.filter(({ problem }) => problem.code === 'PLAN_INVALID')).toHaveLength(13 - refused.length)
+})
+
+test('short plans take their turn, however many of them come at once', async () => {
+  const api = runtime.api((await runtime.createTenant()).key)
+  const answers = await send(
+    api,
+    Array.from({ length: 40 }, () => onePattern()),
+  ).all
+  expect(answers.filter(({ status }) => status === 201)).toHaveLength(40)
 })
 
 proves(

@@ -58,7 +58,7 @@ test('the job writes down which offers expired, once', async () => {
 test('an offer that cannot be written as expired holds up no other', async () => {
   const [broken, whole] = [await openWorkflow(runtime.api()), await openWorkflow(api)]
   const [first, second] = [await offer(broken), await offer(whole)]
-  await runtime.sql`update sessions set compiled_hash = ${'0'.repeat(64)} where session_id = ${broken.sessionId}`
+  await runtime.sql`update session_heads set state = 'no JSON' where session_id = ${broken.sessionId}`
   await runtime.sql`update handoffs set expires_at = '2020-01-01' where handoff_id = ${first.handoff_id}`
   await runtime.sql`update handoffs set expires_at = clock_timestamp() where handoff_id = ${second.handoff_id}`
   expect(await expireOffers(runtime.instances[0].parts)).toBe(1)

@@ -14,6 +14,7 @@ import {
 import { readConfig } from '../../../packages/server/src/base/config.js'
 import { makeApiKey, makeId } from '../../../packages/server/src/base/crypto/secrets.js'
 import { createLog } from '../../../packages/server/src/base/log.js'
+import { createTaskThread, PLAN_THREAD_LIMITS } from '../../../packages/server/src/context/tasks.js'
 import type { AppParts } from '../../../packages/server/src/http/app.js'
 import { createHttpServer } from '../../../packages/server/src/http/http-server.js'
 import { connect } from '../../../packages/server/src/postgres/database.js'
@@ -75,6 +76,9 @@ function mailerOf({ mailer, config }: RuntimeOptions): { mailer?: Mailer } {
   return config?.COUNTERSIGN_SMTP_URL ? {} : { mailer: { delivery: 'sent', send: async () => {}, close: () => {} } }
 }
 
+/** One for all servers of a test worker: each would take half a second to start its own. */
+const planThread = createTaskThread(PLAN_THREAD_LIMITS)
+
 /** One or two servers on a database of their own, with a tenant and a key. */
 export async function startRuntime(options: RuntimeOptions = {}): Promise<Runtime> {
   const database = await createTestDatabase()
@@ -91,7 +95,7 @@ export async function startRuntime(options: RuntimeOptions = {}): Promise<Runtim
     startInstance(
       createRuntime(config, url, {
         log: createLog({ level: 'info', write: (line) => logLines.push(line) }),
-        parts: { checkReplies: true, ...options.parts },
+        parts: { checkReplies: true, planThread, ...options.parts },
         ...mailerOf(options),
         ...(options.wrapDatabase ? { wrapDatabase: options.wrapDatabase } : {}),
       }),

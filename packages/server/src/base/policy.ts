@@ -1,14 +1,17 @@
 import { createRequire } from 'node:module'
 import { createPolicyEvaluator, loadCedar, type PolicyEvaluator } from '@countersign/engine'
 
-let evaluator: Promise<PolicyEvaluator> | undefined
+let evaluator: PolicyEvaluator | undefined
 
 /** Cedar is loaded once; only an instance that trapped is replaced. */
-export function loadPolicyEvaluator(): Promise<PolicyEvaluator> {
+export async function loadPolicyEvaluator(): Promise<PolicyEvaluator> {
   const require = createRequire(import.meta.url)
-  evaluator ??= Promise.resolve(createPolicyEvaluator(() => loadCedar(require)))
+  evaluator ??= createPolicyEvaluator(() => loadCedar(require))
   return evaluator
 }
+
+/** What the policies that Cedar has parsed for this thread take. */
+export const policyBytes = (): number => evaluator?.keptBytes() ?? 0
 
 /** The runtime compiles Cedar with its first question, for a fifth of a second. At the start, nobody waits for it. */
 export async function warmPolicies(): Promise<void> {

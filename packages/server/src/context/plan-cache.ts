@@ -20,10 +20,18 @@ export interface PrepareOptions {
   readonly by: WorkOwner
   /** The plan's hash, where it is known already. */
   readonly hash?: string
+  /** Looks at a plan that is not known here before it is prepared. */
+  readonly tryFirst?: () => Promise<RefusedPlan | null>
 }
 
-/** With how long it took to find out that a plan is wrong. */
-export type Prepared = { ok: true; plan: Plan } | { ok: false; problems: string[]; ms: number }
+export type Prepared = { ok: true; plan: Plan } | RefusedPlan
+
+/** With how long it took to find out what is wrong. */
+export interface RefusedPlan {
+  readonly ok: false
+  readonly problems: string[]
+  readonly ms: number
+}
 
 /** A plan counts against the share of the tenant that it was prepared for first, whoever uses it later. */
 export function createPlanCache(plans: Cache<Plan>): PlanCache {
@@ -31,7 +39,7 @@ export function createPlanCache(plans: Cache<Plan>): PlanCache {
   /** By tenant and hash: requests that need the same plan at once wait for one preparation. */
   const preparing = new Map<string, Promise<Prepared>>()
 
-  const prepare: PlanCache['prepare'] = async (compiled, { by, hash = hashPlan(compiled) }) => {
+  const prepare: PlanCache['prepare'] = async (compiled, { by, hash = hashPlan(compiled), tryFirst }) => {
     // Preparing a plan takes far longer than hashing it, and the same one comes with every session of an agent.
     const known = plans.find(hash)
     if (known !== undefined) return { ok: true, plan: known }
@@ -39,14 +47,21 @@ export function createPlanCache(plans: Cache<Plan>): PlanCache {
     const name = `${by.tenantId} ${hash} ${by.isOwed}`
     const begun = preparing.get(name)
     if (begun !== undefined) return begun
-    const work = prepareNow(compiled, by).finally(() => preparing.delete(name))
+    const work = prepareNow(compiled, by, tryFirst).finally(() => preparing.delete(name))
     preparing.set(name, work)
     return work
   }
 
-  const prepareNow = async (compiled: CompiledSession, by: WorkOwner): Promise<Prepared> => {
+  const prepareNow = async (
+    compiled: CompiledSession,
+    by: WorkOwner,
+    tryFirst: PrepareOptions['tryFirst'],
+  ): Promise<Prepared> => {
+    const refused = await tryFirst?.()
+    if (refused) return refused
     const policy = hasPolicy(compiled) ? await loadPolicyEvaluator() : undefined
-    const { value: prepared, ms } = await turns.run(by, preparePlanInSteps(compiled, { policy, contractShape }))
+    const begun = { ...by, isBegun: tryFirst !== undefined }
+    const { value: prepared, ms } = await turns.run(begun, preparePlanInSteps(compiled, { policy, contractShape }))
     if (!prepared.ok) return { ...prepared, ms }
     const { plan } = prepared
     plans.remember(plan.hash, plan, { owner: by.tenantId, bytes: plan.weight })

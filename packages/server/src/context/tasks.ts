@@ -21,6 +21,7 @@ import type { CaptureTexts } from '../store/captures/captures.js'
 import type { LearnedToolChange, StoredOffer } from '../store/captures/learned-tools.js'
 import type { PlanFile } from '../store/governance/governance-plans.js'
 import type { CapturedScope, WrittenReport } from '../store/runs/runs.js'
+import type { RefusedPlan } from './plan-cache.js'
 
 /**
  * What is computed in the worker thread (decision 0015). Large things travel as JSON text: this process hands it from the
@@ -43,6 +44,8 @@ export type Tasks = {
   /** The report of a run, as JSON. */
   reportRun: { input: Pick<PageToJudge, 'plan' | 'tally'>; output: string }
   judgeFixtures: { input: { plan: RunPlan; fixtures: string }; output: WrittenReport }
+  /** What is wrong with a plan, given as JSON. Null for one that can be used. */
+  tryPlan: { input: string; output: RefusedPlan | null }
   compilePack: { input: readonly PlanFile[]; output: PackCompilation }
   /** What a plan changes of another, what stands in its way, and what to look at. */
   comparePlans: { input: PlansToCompare; output: Pick<PlanDetail, 'changes' | 'blockers' | 'advisories'> }

@@ -111,7 +111,7 @@ export async function readBeside<Name extends Reading>(
   }
 }
 
-type PlanTask = 'compilePack' | 'comparePlans' | 'describePack' | 'findDrift' | 'judgePlayground'
+type PlanTask = 'tryPlan' | 'compilePack' | 'comparePlans' | 'describePack' | 'findDrift' | 'judgePlayground'
 
 /**
  * Reads, compiles or compares what people wrote, in the thread for that: a file of 200 kB takes a second, and nothing
@@ -121,8 +121,8 @@ export async function inPlanThread<Name extends PlanTask>(
   ctx: Context,
   name: Name,
   input: Tasks[Name]['input'],
+  { tenantId, isOwed }: WorkOwner = workOwner(ctx),
 ): Promise<Tasks[Name]['output']> {
-  const { tenantId, isOwed } = workOwner(ctx)
   try {
     return await ctx.app.planThread.run(tenantId, name, input, { isOwed })
   } catch (error) {

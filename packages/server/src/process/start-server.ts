@@ -6,11 +6,12 @@ import { secureRandom } from '../base/crypto/secrets.js'
 import { createLog, type Log } from '../base/log.js'
 import { createMemories } from '../base/memory/memories.js'
 import { createMetrics, type Metrics } from '../base/metrics.js'
-import { warmPolicies } from '../base/policy.js'
+import { policyBytes, warmPolicies } from '../base/policy.js'
 import { createCaptureRecorder } from '../captures/capture-recorder.js'
 import { createOfferedMemory } from '../captures/offered-memory.js'
 import { warmShapes } from '../context/json-body.js'
 import { createPlanCache } from '../context/plan-cache.js'
+import { warmPlanThread } from '../context/prepare-sent-plan.js'
 import { createSessionCache } from '../context/session-cache.js'
 import { createTaskThread, PLAN_THREAD_LIMITS, REQUEST_THREAD_LIMITS } from '../context/tasks.js'
 import { type ByteCount, createByteQuota } from '../entry/byte-quota.js'
@@ -98,6 +99,9 @@ export async function startServer(config: Config, options: StartOptions = {}): P
     const server = await listen(runtime)
     undo.push(() => finishRequests(server))
     runtime.listensAt(urlOf(server, config))
+    warmPlanThread(runtime.parts.planThread).catch(() => {
+      // It was closed already, or starts with the first plan.
+    })
     const drain = async () => {
       runtime.reportNotReady()
       // Who closes it earlier does not wait for this.
@@ -121,6 +125,7 @@ export function createRuntime(config: Config, databaseUrl: string, options: Star
   const log = options.log ?? createLog({ level: config.logLevel })
   const metrics = createMetrics()
   const memories = createMemories({ memoryMb: config.memoryMb, metrics })
+  memories.watch('policies', policyBytes)
   const clock = options.parts?.clock ?? (() => new Date())
   const random = secureRandom()
   let ready = true

@@ -50,7 +50,7 @@ export async function preflight(ctx: Context, { params, body }: Input<Routes['pr
     if (body.state_version !== session.head.state.stateVersion)
       throw new ApiError('STATE_STALE', sessionProblem(session))
     if (body.tools.length > 0) requireNothingPending(session)
-    const shared = loaded.plan.shared === null ? undefined : await loadSharedCounts(loaded, null)
+    const shared = loaded.plan.shared === null ? undefined : await loadSharedCounts(ctx, loaded, null)
     const { blocked, remaining } = check(loaded, body, shared)
     if (blocked !== null) return blockTurn(loaded, body, { ...blocked, remaining })
     const request = await judgeInTurn(ctx, loaded, prepare(loaded, body, shared))

@@ -78,7 +78,7 @@ export async function propose(ctx: Context, { params, body }: Input<Routes['prop
     if (claims && loaded.workflow === null) return NEEDS_WORKFLOW_LOCK
     const workflow = claims ? loaded.workflow : null
     const heldResources = workflow === null ? undefined : await heldByOthers(loaded, workflow)
-    const shared = plan.shared === null ? undefined : await loadSharedCounts(loaded, response)
+    const shared = plan.shared === null ? undefined : await loadSharedCounts(ctx, loaded, response)
     const proposal = { body, response, request, workflow, heldResources, shared }
     return judgeInTurn(ctx, loaded, judge(ctx, loaded, proposal))
   })

@@ -14,6 +14,8 @@ export interface WorkOwner {
   readonly tenantId: string
   /** Accepted already, so that it is not refused: the next part of a request, the plan of a session that exists. */
   readonly isOwed: boolean
+  /** A thread has had it in its line already, so that it is not refused here. Else it is like any other that is not owed. */
+  readonly isBegun?: boolean
 }
 
 export interface Done<Result> {
@@ -102,13 +104,14 @@ export function createTurns(settings: Partial<TurnsSettings> = {}): Turns {
   }
 
   return {
-    run: async ({ tenantId, isOwed }, steps) => {
+    run: async ({ tenantId, isOwed, isBegun = false }, steps) => {
       // What was accepted has a line of its own: a tenant's sessions do not wait behind the plans that it uploads.
       const owner = isOwed ? `${tenantId} accepted` : tenantId
-      if (!isOwed) queue.requireRoom(owner)
+      const isRefusable = !isOwed && !isBegun
+      if (isRefusable) queue.requireRoom(owner)
       return new Promise((resolve, reject) => {
         const finish = (value: unknown) => resolve({ value: value as never, ms: work.ms })
-        const work: Work = { owner, steps, ms: 0, finish, fail: reject, refuse: isOwed ? null : reject }
+        const work: Work = { owner, steps, ms: 0, finish, fail: reject, refuse: isRefusable ? reject : null }
         begin(work)
       })
     },

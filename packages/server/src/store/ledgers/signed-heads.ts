@@ -86,10 +86,7 @@ export function listNextLedgers(
         where (tenant_id, workflow_id) > ${after} order by tenant_id, workflow_id limit ${limit})
       union
       (select ledger, tenant_id, id from signed_heads
-        where ledger = 'session' and (tenant_id, id) > ${after} order by tenant_id, id limit ${limit})
-      union
-      (select ledger, tenant_id, id from signed_heads
-        where ledger = 'workflow' and (tenant_id, id) > ${after} order by tenant_id, id limit ${limit})
+        where (tenant_id, id) > ${after} order by tenant_id, id fetch first ${limit} rows with ties)
     ) as found
     order by tenant_id, id fetch first ${limit} rows with ties`
 }

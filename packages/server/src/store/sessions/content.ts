@@ -47,13 +47,14 @@ export const STORE_ARGUMENTS = `stored as (
 
 /**
  * Erases all content of a session, also from the captures that were made of it, the names of what its calls hold and what
- * a program gave as the reason of its kill; its ledger stays and still verifies. Captures of it that are yet to be written are dropped. Returns
- * how many items were there.
+ * a program gave as the reason of its kill; its ledger stays and still verifies. Captures of it that are yet to be written are dropped. Where
+ * nothing is left to erase its rows stay as they are: whoever archives them meanwhile finds them unchanged. Returns how many
+ * items were there.
  */
 export async function eraseContent(tx: Tx, tenantId: string, sessionId: string): Promise<number> {
   // Before anything is read: captures are written behind the same row, so that they are seen here, or see the mark.
   await tx`select 1 from tenants where tenant_id = ${tenantId} for no key update`
-  const rows = await tx`
+  const [row] = await tx<{ items: number }[]>`
     with marked as (
       insert into erased_sessions (tenant_id, session_id, seq, erased_at)
       select tenant_id, session_id, (facts::json #>> '{ledger,seq}')::bigint, clock_timestamp() from session_heads
@@ -61,15 +62,19 @@ export async function eraseContent(tx: Tx, tenantId: string, sessionId: string):
       on conflict (tenant_id, session_id) do update set seq = excluded.seq, erased_at = excluded.erased_at
     ), erased as (
       update sessions set principal = null
-      where tenant_id = ${tenantId} and session_id = ${sessionId} and principal is not null
-    ), restamped as (
-      update session_heads set revision = 'erased at ' || clock_timestamp() where tenant_id = ${tenantId} and session_id = ${sessionId}
+      where tenant_id = ${tenantId} and session_id = ${sessionId} and principal is not null returning 1
     ), unsaid as (
       update handoffs set note = null
-      where tenant_id = ${tenantId} and from_session = ${sessionId} and note is not null
+      where tenant_id = ${tenantId} and from_session = ${sessionId} and note is not null returning 1
     ), unnamed as (
       update resource_holds set key_text = null
-      where tenant_id = ${tenantId} and session_id = ${sessionId} and key_text is not null
+      where tenant_id = ${tenantId} and session_id = ${sessionId} and key_text is not null returning 1
+    ), gone as (
+      delete from content where tenant_id = ${tenantId} and session_id = ${sessionId} returning 1
+    ), restamped as (
+      update session_heads set revision = 'erased at ' || clock_timestamp()
+      where tenant_id = ${tenantId} and session_id = ${sessionId} and (exists (select from erased)
+        or exists (select from unsaid) or exists (select from unnamed) or exists (select from gone))
     ), unexplained as (
       update audit_entries set detail = null
       where tenant_id = ${tenantId} and subject = ${sessionId} and action = 'session_killed' and key_id is not null
@@ -78,8 +83,8 @@ export async function eraseContent(tx: Tx, tenantId: string, sessionId: string):
       where s.tenant_id = ${tenantId} and s.session_id = ${sessionId} and c.tenant_id = s.tenant_id
         and c.agent = coalesce(s.agent, ${UNNAMED_AGENT}) and c.conversation_id = s.session_id and c.governed
     )
-    delete from content where tenant_id = ${tenantId} and session_id = ${sessionId} returning 1`
-  return rows.length
+    select count(*)::int as items from gone`
+  return row?.items ?? 0
 }
 
 /** Removes marks of erasures from more than `days` ago, when nobody can hold a capture of what was erased any more. */
