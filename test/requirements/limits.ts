@@ -40,6 +40,8 @@ export const limits = {
   'limit.fair.packs': 'The plans that people write are read, compared and tried beside the requests of others, who do not wait for it',
   'limit.fair.tried-plans':
     'A plan that a session brings is prepared in a thread first, beside the requests of others; one with a part that takes more than 250 ms of a processor is refused',
+  'limit.fair.held-thread':
+    'Whatever was counted, a tenant whose decisions hold the thread in steps of more than 100 ms is refused with 429 once they have taken more than half a second and a twentieth of the time since; stops are taken',
   'limit.fair.large-bodies': 'A large body of one tenant is read beside the requests of others, who do not wait for it',
   'limit.fair.refused-bodies': 'A body that is wrong everywhere is refused for its first twenty faults, in small pieces',
   'limit.fair.cookies': 'A cookie is found in a header of 16 kB in less than a millisecond, whatever a stranger wrote into it',

@@ -89,6 +89,8 @@ export const serverSabotages: Bugs = {
     },
   ],
   'packages/server/src/change/judge-in-turn.ts': [
+    { breaks: 'limit.fair.held-thread', from: 'heldThread.note(tenantId, ms)', to: 'void heldThread.note' },
+    { breaks: 'limit.fair.held-thread', from: '    heldThread.requireShare(tenantId)\n', to: '' },
     {
       breaks: 'limit.fair.same-plan',
       from: 'ofPlan.set(tenantId, Math.max(taken, before * KEPT))',

@@ -13,6 +13,8 @@ export const BOUNDED_OTHERWISE: Readonly<Record<string, string>> = {
   'base/work/in-turns.ts': 'owners of works since the thread was last free, which have a share of it each',
   'change/judge-in-turn.ts':
     'a number for each plan in memory, held weakly, and each of the last 1,000 tenants that used it',
+  'change/held-thread.ts':
+    'tenants that held the thread for a tenth of a second lately, of which there is room for few; above 1,000 the others are forgotten',
   'captures/capture-recorder.ts': 'counted in the memory captures',
   'captures/learn-captures.ts': 'one name for each database',
   'context/plan-cache.ts': 'plans under way, which their requests hold',

@@ -2,6 +2,7 @@ import type { Plan, Steps } from '@countersign/engine'
 import { expect } from 'vitest'
 import { proves } from '../../../../test/support/proves.js'
 import { spendOnJudging, withinJudgingBudget } from '../../../engine/src/text/judging-budget.js'
+import { processorMs } from '../base/work/processor-time.js'
 import type { Context } from '../context/context.js'
 import type { LoadedSession } from './change-session.js'
 import { judgeInTurn } from './judge-in-turn.js'
@@ -83,4 +84,37 @@ proves('limit.fair.same-plan', 'of a plan that very many tenants use, those are 
   await isAtOnce(plan, 'another', CHEAP)
   expect(await isAtOnce(plan, 't0', CHEAP)).toBe(true)
   expect(await isAtOnce(plan, 't1', CHEAP)).toBe(false)
+})
+
+/** Steps that nothing divides, as long as each number says. */
+function* holding(...steps: readonly number[]): Steps<string> {
+  for (const ms of steps) {
+    const end = processorMs() + ms
+    while (processorMs() < end) {}
+    yield
+  }
+  return 'judged'
+}
+
+proves('limit.fair.held-thread', 'a tenant with long steps is refused until it has its share again', async () => {
+  const warned: unknown[] = []
+  const log = { warn: (_: unknown, text: string) => warned.push(text) }
+  const judge = async (tenantId: string, ...steps: readonly number[]) => {
+    const ctx = { app: { log }, tenant: { tenantId }, request: { http: { bodyBytes: 10 } } } as unknown as Context
+    return judgeInTurn(ctx, { plan: {} as Plan, locked: true } as LoadedSession, holding(...steps))
+  }
+  // Half a second is let pass, and short steps are never counted.
+  expect(await judge('long', 300, ...Array<number>(20).fill(20))).toBe('judged')
+  expect(await judge('long', 5)).toBe('judged')
+  const refused = judge('long', 300, 300, 300)
+  await expect(refused).rejects.toMatchObject({ code: 'RATE_LIMITED' })
+  const { headers, extras } = await refused.catch((error) => error)
+  // Each counts at most 340 ms, of which 500 are free; a twentieth of the time pays for the rest.
+  expect(Number(headers['retry-after'])).toBeGreaterThan(0)
+  expect(Number(headers['retry-after'])).toBeLessThanOrEqual(4)
+  expect(extras.detail).toContain('others had to wait')
+  // After the second long step none was taken any more.
+  expect(warned).toHaveLength(2)
+  await expect(judge('long', 1)).rejects.toMatchObject({ code: 'RATE_LIMITED' })
+  expect(await judge('another', 5)).toBe('judged')
 })

@@ -1,7 +1,9 @@
 import { judgingStepsTaken, type Plan, type Steps } from '@countersign/engine'
+import { timeStep } from '../base/work/processor-time.js'
 import type { Context } from '../context/context.js'
 import { inOwedTurns, inPieces, isLong } from '../context/work.js'
 import type { LoadedSession } from './change-session.js'
+import { heldThread, LONG_STEP_MS } from './held-thread.js'
 
 /** About three milliseconds. */
 const CHEAP_STEPS = 30_000
@@ -25,7 +27,7 @@ export function judgeInTurn<Result>(
   steps: Steps<Result>,
 ): Result | Promise<Result> {
   const { tenantId } = ctx.tenant
-  const counted = counting(plan, tenantId, steps)
+  const counted = counting(ctx, plan, steps)
   const isCheap = (stepsOfLate.get(plan)?.get(tenantId) ?? Number.POSITIVE_INFINITY) <= CHEAP_STEPS
   if (isCheap && !isLong(ctx.request.http)) {
     const begunMs = performance.now()
@@ -38,10 +40,15 @@ export function judgeInTurn<Result>(
   return locked ? inPieces(counted) : inOwedTurns(tenantId, counted)
 }
 
-function* counting<Result>(plan: Plan, tenantId: string, steps: Steps<Result>): Steps<Result> {
+function* counting<Result>({ app, tenant: { tenantId } }: Context, plan: Plan, steps: Steps<Result>): Steps<Result> {
+  const noteTime = (ms: number) => {
+    heldThread.note(tenantId, ms)
+    if (ms >= LONG_STEP_MS) app.log.warn({ tenant_id: tenantId, ms }, 'a step of judging held everybody up')
+  }
   let taken = 0
   for (;;) {
-    const [spent, step] = judgingStepsTaken(() => steps.next())
+    heldThread.requireShare(tenantId)
+    const [spent, step] = timeStep(() => judgingStepsTaken(() => steps.next()), noteTime)
     taken += spent
     if (step.done === true) {
       note(plan, tenantId, taken)
