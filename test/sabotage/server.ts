@@ -123,6 +123,10 @@ export const serverSabotages: Bugs = {
   'packages/server/src/process/jobs/sign-heads.ts': [
     { breaks: 'limit.jobs.pieces', from: 'const EVENTS_BATCH = 5_000', to: 'const EVENTS_BATCH = 500_000' },
     { breaks: 'limit.jobs.pieces', from: 'return !isAll || until !== null', to: 'return !isAll' },
+    { breaks: 'limit.fair.signing', from: 'loadAll(tx, moved, recent, round)', to: 'loadAll(tx, moved, round)' },
+  ],
+  'packages/server/src/process/jobs/watch-rates.ts': [
+    { breaks: 'limit.fair.watched-rates', from: 'used.of(approval.tenantId) > SHARE_MS', to: 'SHARE_MS < 0' },
   ],
   'packages/server/src/store/dashboard/decision-counts.ts': [
     { breaks: 'limit.jobs.pieces', from: 'const PIECE_EVENTS = 5_000', to: 'const PIECE_EVENTS = 500_000' },

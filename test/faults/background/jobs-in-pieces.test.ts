@@ -106,6 +106,25 @@ proves('limit.jobs.pieces', 'ledgers of a long time are signed some thousand eve
   expect(progress).toEqual({ isNow: true })
 })
 
+proves(
+  'limit.fair.signing',
+  'while one tenant moves more ledgers than are signed, that of another does not wait',
+  async () => {
+    const signer = parts.ledgerSigner
+    if (signer === null) throw new Error('the service has no key to sign with')
+    await proposeOften('flooding', { times: 20_000, apartUs: 1_000 })
+    await runtime.sql`update session_events set at = at + interval '5 hours' - interval '30 seconds' where session_id = 'flooding'`
+    await runtime.sql`update ledger_signing set until = now() - interval '1 minute', last_tenant = '~'`
+    const other = await runtime.createTenant()
+    const single = await openSession(runtime.api(other.key))
+    const isMore = await database.transaction('jobs', (tx) => signHeads(tx, parts, signer))
+    expect(isMore).toBe(true)
+    const signed = await runtime.sql`select seq from signed_heads where id = ${single.sessionId}`
+    expect(signed).toEqual([{ seq: 1 }])
+    await piecesOf((tx) => signHeads(tx, parts, signer))
+  },
+)
+
 describe('a job with more to do than one piece', () => {
   const setTimes = (name: string) => runtime.sql`select 1 from jobs where name like ${`${name}:%`}`
   const inPieces = (name: string, run: (piece: number) => boolean): Job => {
@@ -338,5 +357,26 @@ describe('plans in force that promise rates are taken', () => {
     await runJob(watchRatesJob, parts)
     const rows = await runtime.sql`select promises_rates from approved_plans where agent = 'once-1'`
     expect(rows).toEqual([{ promisesRates: false }])
+  })
+
+  proves('limit.fair.watched-rates', 'and those of a tenant that takes long are put off', async () => {
+    const [other] = await Promise.all([runtime.createTenant(), runtime.sql`delete from approved_plans`])
+    await approve('slow-', { count: 30, ago: '1 day', promises: true })
+    await runtime.sql`
+      insert into plans (tenant_id, compiled_hash, compiled_session, permanent) values (${other.tenantId}, 'watched', '{}', true)`
+    await runtime.sql`
+      insert into approved_plans (tenant_id, agent, environment, compiled_hash, promises_rates, rates_watched_at)
+      values (${other.tenantId}, 'quick', 'staging', 'watched', true, now() - interval '1 hour')`
+    // Each look at a plan of the tenant takes two seconds, as where its pages have all of its connections.
+    const read: typeof database.read = async (tenantId, fn) => {
+      if (tenantId === runtime.tenantId) await setTimeout(2_100)
+      return database.read(tenantId, fn)
+    }
+    for (let round = 0; round < 4; round++) await runJob(watchRatesJob, { ...parts, database: { ...database, read } })
+    const rows = await runtime.sql<{ agent: string; ago: number }[]>`
+      select agent, extract(epoch from now() - rates_watched_at)::int as ago from approved_plans order by ago desc`
+    const putOff = rows.filter(({ ago }) => ago >= 540 && ago < 600)
+    expect(rows.find(({ agent }) => agent === 'quick')?.ago).toBeLessThan(60)
+    expect(putOff.length).toBeGreaterThanOrEqual(28)
   })
 })

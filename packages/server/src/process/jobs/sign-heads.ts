@@ -25,6 +25,8 @@ const SETTLED_AFTER_MS = 30_000
 const EVENTS_BATCH = 5_000
 const MOVED_BATCH = 500
 const ROUND_BATCH = 100
+/** Where the signing is behind, the ledgers of so many events that came last are signed as well. */
+const NEWEST_EVENTS = 6_000
 
 /**
  * Signs the heads of ledgers that moved, apart from the requests that move them, and looks at all ledgers in turn. A head
@@ -47,9 +49,12 @@ export async function signHeads(tx: Tx, services: Services, signer: LedgerSigner
   const since = new Date(progress.until.getTime() - SETTLED_AFTER_MS)
   const moved = await listMovedLedgers(tx, { since, until }, MOVED_BATCH)
   const isAll = moved.length < MOVED_BATCH
+  // Whoever moves more than is signed is behind; the others are not behind with it.
+  const recent =
+    until === null ? [] : await listMovedLedgers(tx, { since: until, until: null, newest: NEWEST_EVENTS }, MOVED_BATCH)
   const round = await listNextLedgers(tx, progress, ROUND_BATCH)
   const signed: SignedHead[] = []
-  for (const ledger of await loadAll(tx, moved, round)) {
+  for (const ledger of await loadAll(tx, moved, recent, round)) {
     const head = await judge(tx, services, signer, ledger, progress.now)
     if (head !== null) signed.push(head)
   }

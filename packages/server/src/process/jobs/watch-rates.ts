@@ -1,11 +1,13 @@
 import { planRates } from '@countersign/engine'
 import { surpriseLevelSchema } from '@countersign/protocol'
 import { JOBS_SHARE } from '../../base/work/piece-of-work.js'
+import { createUsedTime } from '../../base/work/used-time.js'
 import type { Services } from '../../context/context.js'
 import {
   type Approval,
   countPlanUse,
   findSurprise,
+  putOffApprovals,
   setNoRates,
   setPlanDrift,
   takeApprovals,
@@ -16,6 +18,11 @@ import type { SharedJob } from './job.js'
 const PLANS_PER_PIECE = 10
 /** How often each is looked at. */
 const EVERY_SECONDS = 600
+/** Of a tenant that had more lately, no plan is looked at for a minute: those of others do not wait for all of its plans. */
+const SHARE_MS = 2_000
+const PUT_OFF_SECONDS = 60
+
+const used = createUsedTime()
 
 /** Says of which learned plans the measured rate is above the one that was approved. */
 export const watchRatesJob: SharedJob = {
@@ -27,7 +34,13 @@ export const watchRatesJob: SharedJob = {
     const taken = await services.database.single(JOBS_SHARE, (sql) =>
       takeApprovals(sql, EVERY_SECONDS, PLANS_PER_PIECE),
     )
-    for (const approval of taken) await watch(services, approval)
+    const putOff: Approval[] = []
+    for (const approval of taken) {
+      if (used.of(approval.tenantId) > SHARE_MS) putOff.push(approval)
+      else await watch(services, approval)
+    }
+    if (putOff.length > 0)
+      await services.database.single(JOBS_SHARE, (sql) => putOffApprovals(sql, putOff, EVERY_SECONDS - PUT_OFF_SECONDS))
     return taken.length === PLANS_PER_PIECE
   },
 }
@@ -35,6 +48,7 @@ export const watchRatesJob: SharedJob = {
 async function watch({ database, log, metrics }: Services, approval: Approval): Promise<void> {
   const { tenantId, agent, environment } = approval
   const where = { tenant_id: tenantId, agent, environment }
+  const stop = used.begin(tenantId)
   try {
     const found = await database.read(tenantId, (sql) => findSurprise(sql, approval))
     if (found === null) return await database.single(JOBS_SHARE, (sql) => setNoRates(sql, approval))
@@ -50,5 +64,7 @@ async function watch({ database, log, metrics }: Services, approval: Approval): 
     log.warn({ ...where, plan_id: found.planId, drift }, 'a learned plan does not keep its rate')
   } catch (error) {
     log.warn({ ...where, error }, 'the rate of a learned plan could not be measured')
+  } finally {
+    stop()
   }
 }

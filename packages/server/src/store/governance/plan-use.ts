@@ -71,6 +71,14 @@ export function takeApprovals(sql: Queryable, afterSeconds: number, limit: numbe
     returning tenant_id, agent, environment, compiled_hash, approved_at as since, drift`
 }
 
+/** Leaves plans as if they had been looked at so long ago: they come before those that were looked at since. */
+export async function putOffApprovals(sql: Queryable, taken: readonly Approval[], agoSeconds: number): Promise<void> {
+  await sql`
+    update approved_plans a set rates_watched_at = clock_timestamp() - make_interval(secs => ${agoSeconds})
+    from json_to_recordset(${JSON.stringify(taken)}::text::json) as t ("tenantId" text, agent text, environment text)
+    where a.tenant_id = t."tenantId" and a.agent = t.agent and a.environment = t.environment`
+}
+
 /** What a learned plan in force promised as its rates, and its id. Null: it is not a learned one, or promised none. */
 export async function findSurprise(
   sql: Queryable,

@@ -36,13 +36,22 @@ export async function findLaterEvent(sql: Queryable, after: Date, events: number
   return row?.at ?? null
 }
 
+/** The time in which events moved ledgers. */
+interface Period {
+  readonly since: Date
+  /** Null: no end. */
+  readonly until: Date | null
+  /** Only so many events that came last. */
+  readonly newest?: number
+}
+
 /**
- * Sessions with events of a period (`until` null: no end) that are newer than their signed head, and the workflows they are in; in turn between
+ * Sessions with events of a period that are newer than their signed head, and the workflows they are in; in turn between
  * the tenants, so that one that moves more than a round signs does not keep the others waiting.
  */
 export async function listMovedLedgers(
   sql: Queryable,
-  { since, until }: { readonly since: Date; readonly until: Date | null },
+  { since, until, newest }: Period,
   limit: number,
 ): Promise<LedgerName[]> {
   const rows = await sql<{ tenantId: string; sessionId: string; workflowId: string | null }[]>`
@@ -51,7 +60,8 @@ export async function listMovedLedgers(
       -- offset 0, because PostgreSQL might otherwise go through all events in the order of their sessions, to group them.
       select tenant_id, session_id, max(seq) as seq from (
         select tenant_id, session_id, seq from session_events
-        where at > ${since} ${until === null ? sql`` : sql`and at <= ${until}`} offset 0
+        where at > ${since} ${until === null ? sql`` : sql`and at <= ${until}`}
+        ${newest === undefined ? sql`` : sql`order by at desc limit ${newest}`} offset 0
       ) as moved
       group by tenant_id, session_id
     ) e
