@@ -64,6 +64,8 @@ export const limits = {
   'limit.fair.refused': 'Expensive work beyond a share is refused before it is begun, with a time to try again',
   'limit.fair.refused-plan': 'A plan that was refused is not prepared again, and its cost counts as further requests',
   'limit.fair.signing': 'A tenant with more ledgers to sign than one round takes does not keep those of others unsigned',
+  'limit.fair.learning-line':
+    'A tenant with very many agents whose captures are not due yet does not keep those of others from being learned: one search looks at a thousand agents',
   'limit.fair.watched-rates':
     'However many plans are in force, each learned one is watched in its turn, also where one tenant has most of them or one cannot be measured',
   'limit.jobs.pieces':

@@ -161,6 +161,7 @@ export const serverSabotages: Bugs = {
     },
   ],
   'packages/server/src/store/captures/unlearned.ts': [
+    { breaks: 'limit.fair.learning-line', from: '      where w.place < ${MOST_AGENTS}\n', to: '' },
     {
       breaks: 'limit.jobs.found',
       from: 'where at = c.at::timestamptz offset 0',

@@ -209,7 +209,7 @@ describe('an agent with a long backlog', () => {
 
   test('does not hide the others from an instance that finds it taken', async () => {
     await insertIdle('long-c', 3)
-    const claim = await claimAgent(runtime.sql, { tenantId: runtime.tenantId, after: '', claimId: 'another' })
+    const { claim } = await claimAgent(runtime.sql, { tenantId: runtime.tenantId, after: '', claimId: 'another' })
     expect(claim?.agent).toBe('long-a')
     expect(await learnCaptures(partsOf(1))).toBe(3)
     expect(await learnCaptures(partsOf(1))).toBe(0)
@@ -231,11 +231,43 @@ describe('an agent with a long backlog', () => {
     const read = await partsOf(0).database.transaction('jobs', (tx) =>
       rowsRead(tx, 'unlearned_captures', async () => {
         expect(await findWaitingTenant(tx, '')).toBeNull()
-        expect(await claimAgent(tx, { tenantId, after: '', claimId: 'nobody' })).toBeNull()
+        const search = await claimAgent(tx, { tenantId, after: '', claimId: 'nobody' })
+        expect(search).toEqual({ claim: null, reached: null })
       }),
     )
     expect(read).toBeLessThan(20)
     await runtime.sql`delete from unlearned_captures where agent = 'long-d'`
+  })
+
+  proves('limit.fair.learning-line', async () => {
+    const other = await runtime.createTenant()
+    const wait = (agents: number, tenantId: string, name: string, due: string) => runtime.sql`
+      with taught as (
+        insert into learned_agents (tenant_id, agent, salt)
+        select ${tenantId}, ${name} || to_char(n, 'FM00000'), 'salt' from generate_series(1, ${agents}::int) n returning agent
+      )
+      insert into unlearned_captures (tenant_id, agent, due_at, first_id, capture_ids, captures)
+      select ${tenantId}, agent, now() + ${due}::text::interval, 'gone', '{gone}', 1 from taught`
+    await wait(20_000, runtime.tenantId, 'many-', '1 minute')
+    await wait(1, runtime.tenantId, 'many-x', '-1 minute')
+    await wait(1, other.tenantId, 'one-', '-1 minute')
+    const { tenantId } = runtime
+    const read = await partsOf(0).database.transaction('jobs', (tx) =>
+      rowsRead(tx, 'unlearned_captures', async () => {
+        expect(await findWaitingTenant(tx, '')).not.toBeNull()
+        const search = await claimAgent(tx, { tenantId, after: '', claimId: 'nobody' })
+        expect(search).toEqual({ claim: null, reached: 'many-01000' })
+      }),
+    )
+    // Of each agent one row, and of each tenant.
+    expect(read).toBeLessThan(1_100)
+    const turn = newCursor()
+    expect(await learnCaptures(partsOf(0), turn)).toBe(1)
+    expect(await runtime.sql`select 1 from unlearned_captures where tenant_id = ${other.tenantId}`).toHaveLength(0)
+    // The next searches go on where that one ended.
+    for (let search = 0; search < 21; search++) await learnCaptures(partsOf(0), turn)
+    expect(await leftOf('many-x00001')).toBe(0)
+    await runtime.sql`delete from unlearned_captures where agent like 'many-%'`
   })
 })
 

@@ -212,20 +212,36 @@ export function cursorOf(database: object): LearningCursor {
   return cursor
 }
 
+/** In turn between the tenants. Those of which no agent could be claimed are passed over. */
 async function nextAgent(
   { database }: Learner,
   cursor: LearningCursor,
   claimId: string,
 ): Promise<LearningClaim | null> {
   const find = (after: string) => database.single(JOBS_SHARE, (sql) => findWaitingTenant(sql, after))
-  const tenantId = (await find(cursor.tenantId)) ?? (cursor.tenantId === '' ? null : await find(''))
-  cursor.tenantId = tenantId ?? ''
-  if (tenantId === null) return null
-  const last = cursor.agents.get(tenantId) ?? ''
+  const passedOver = new Set<string>()
+  for (;;) {
+    const tenantId = (await find(cursor.tenantId)) ?? (cursor.tenantId === '' ? null : await find(''))
+    cursor.tenantId = tenantId ?? ''
+    if (tenantId === null || passedOver.has(tenantId)) return null
+    const claim = await nextOfTenant(database, cursor, { tenantId, claimId })
+    if (claim !== null) return claim
+    passedOver.add(tenantId)
+  }
+}
+
+async function nextOfTenant(
+  database: Learner['database'],
+  { agents }: LearningCursor,
+  { tenantId, claimId }: { tenantId: string; claimId: string },
+): Promise<LearningClaim | null> {
   const claim = (after: string) => database.single(JOBS_SHARE, (work) => claimAgent(work, { tenantId, after, claimId }))
-  const claimed = (await claim(last)) ?? (last === '' ? null : await claim(''))
-  if (cursor.agents.size >= MAX_CURSORS) cursor.agents.clear()
-  if (claimed === null) cursor.agents.delete(tenantId)
-  else cursor.agents.set(tenantId, claimed.agent)
-  return claimed
+  const last = agents.get(tenantId) ?? ''
+  const first = await claim(last)
+  const isEnd = first.claim === null && first.reached === null
+  const search = isEnd && last !== '' ? await claim('') : first
+  if (agents.size >= MAX_CURSORS) agents.clear()
+  if (search.reached === null) agents.delete(tenantId)
+  else agents.set(tenantId, search.reached)
+  return search.claim
 }

@@ -12,42 +12,46 @@ export interface LearningClaim {
 /** Longer than one batch takes. After it another instance may go on, and this one writes nothing any more. */
 export const LEARNING_CLAIM = '60 seconds'
 
-/** The next tenant after this one that has captures to learn from. Of each agent one batch is looked at. */
+/** The next tenant after this one that has captures to learn from. Of each tenant one batch is looked at. */
 export async function findWaitingTenant(sql: Queryable, after: string): Promise<string | null> {
   const [found] = await sql<{ tenantId: string }[]>`
     with recursive waiting as (
-      (select tenant_id, agent, due_at from unlearned_captures where tenant_id > ${after}
-       order by tenant_id, agent, due_at limit 1)
+      (select tenant_id, due_at from unlearned_captures where tenant_id > ${after} order by tenant_id, due_at limit 1)
       union all
       select next.* from waiting w cross join lateral (
-        select tenant_id, agent, due_at from unlearned_captures u
-        where (u.tenant_id, u.agent) > (w.tenant_id, w.agent)
-        order by u.tenant_id, u.agent, u.due_at limit 1
+        select tenant_id, due_at from unlearned_captures u where u.tenant_id > w.tenant_id
+        order by u.tenant_id, u.due_at limit 1
       ) next
     )
-    select w.tenant_id from waiting w join learned_agents a using (tenant_id, agent)
-    where w.due_at <= clock_timestamp() and (a.claimed_until is null or a.claimed_until < clock_timestamp())
-    limit 1`
+    select tenant_id from waiting where due_at <= clock_timestamp() limit 1`
   return found?.tenantId ?? null
 }
 
-/**
- * Claims the next agent after this one, by name, that has captures to learn from. Null when there is none, or other
- * instances have them.
- */
+/** An agent that was claimed, or how far the search for one came. */
+export interface AgentSearch {
+  readonly claim: LearningClaim | null
+  /** The agent after which the next search begins. Null: there are no more. */
+  readonly reached: string | null
+}
+
+/** Agents that one search looks at: some ten milliseconds. A tenant may have any number that wait for receipts. */
+export const MOST_AGENTS = 1_000
+
+/** Claims the next agent after this one, by name, that has captures to learn from and that no other instance has. */
 export async function claimAgent(
   sql: Queryable,
   { tenantId, after, claimId }: { tenantId: string; after: string; claimId: string },
-): Promise<LearningClaim | null> {
-  const [claimed] = await sql<LearningClaim[]>`
+): Promise<AgentSearch> {
+  const [found] = await sql<(LearningClaim | { agent: null; reached: string | null })[]>`
     with recursive waiting as (
-      (select agent, due_at from unlearned_captures where tenant_id = ${tenantId} and agent > ${after}
+      (select agent, due_at, 1 as place from unlearned_captures where tenant_id = ${tenantId} and agent > ${after}
        order by agent, due_at limit 1)
       union all
-      select next.* from waiting w cross join lateral (
+      select next.*, w.place + 1 from waiting w cross join lateral (
         select agent, due_at from unlearned_captures u where u.tenant_id = ${tenantId} and u.agent > w.agent
         order by u.agent, u.due_at limit 1
       ) next
+      where w.place < ${MOST_AGENTS}
     ), free as (
       select a.agent from waiting w cross join lateral (
         select agent from learned_agents l
@@ -56,11 +60,16 @@ export async function claimAgent(
         for update skip locked
       ) a
       where w.due_at <= clock_timestamp() limit 1
+    ), claimed as (
+      update learned_agents set claim_id = ${claimId}, claimed_until = clock_timestamp() + ${LEARNING_CLAIM}::interval
+      where tenant_id = ${tenantId} and agent = (select agent from free)
+      returning tenant_id, agent, salt, claim_id
     )
-    update learned_agents set claim_id = ${claimId}, claimed_until = clock_timestamp() + ${LEARNING_CLAIM}::interval
-    where tenant_id = ${tenantId} and agent = (select agent from free)
-    returning tenant_id, agent, salt, claim_id`
-  return claimed ?? null
+    select c.*, case when c.agent is null then (select agent from waiting where place = ${MOST_AGENTS}) end as reached
+    from (select 1) as search left join claimed c on true`
+  if (found === undefined || found.agent === null) return { claim: null, reached: found?.reached ?? null }
+  const { agent, salt } = found
+  return { claim: { tenantId, agent, salt, claimId }, reached: agent }
 }
 
 /** Keeps the claim for another while, if it is still this instance's. */
