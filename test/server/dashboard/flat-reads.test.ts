@@ -145,3 +145,32 @@ proves('scale.flat', 'a page of calls that comes up short looks a little further
     expect(await rowsRead('sessions', as, list)).toBeLessThan(10 * minute)
   }
 })
+
+proves('scale.flat', 'a page of calls reads none of the calls that others made in the same minutes', async () => {
+  const other = await runtime.createTenant()
+  const quiet = await openSession(runtime.api(other.key), { session_id: 'quiet', agent: 'desk' })
+  await quiet.turn([LOOKUP])
+  // One call in each of thirty minutes, in which the first tenant has a hundred.
+  await runtime.sql`
+    insert into session_events
+    select (e.x).* from (
+      select jsonb_populate_record(e, jsonb_build_object('seq', 100 + n, 'request_id', 'old-' || n,
+        'at', date_trunc('minute', now()) - interval '30 days' * n / ${MINUTES})) as x
+      from session_events e, generate_series(1, 30) n where e.session_id = 'quiet' and e.request_id is not null offset 0
+    ) as e`
+  await runtime.sql`
+    insert into decision_counts
+    select tenant_id, 'minute', date_trunc('minute', at), 'desk', '', count(*) from session_events
+    where request_id like 'old-%' and tenant_id = ${other.tenantId} group by 1, 2, 3`
+  await runtime.sql`analyze session_events`
+  const filter: CallFilter = {
+    ...{ tenantId: other.tenantId, agent: null, decision: 'allow', reason: null, unanswered: false, sessionId: null },
+    ...{ from: null, to: null, below: null, limit: 25 },
+  }
+  const list = (tx: Tx) => listCalls(tx, filter)
+  for (const as of ['page', 'later'] as const) {
+    expect((await begin[as](list)).rows).toHaveLength(25)
+    // Found by the index, then read: twice its own.
+    expect(await rowsRead('session_events', as, list)).toBeLessThan(200)
+  }
+})

@@ -57,15 +57,20 @@ async function listJudged(sql: Queryable, filter: CallFilter): Promise<ListedCal
 
 async function listWithin(sql: Queryable, filter: CallFilter, periods: readonly Period[]): Promise<ListedCall[]> {
   if (periods.length === 0) return []
-  // A row for each period, and its events before anything else is asked of them, so that each is found by the index on the
-  // time: PostgreSQL expects thousands of events in a period and would look through all proposals of the tenant as well.
+  // A row for each period, and its events before anything else is asked of them, so that each is found by the index on time
+  // and tenant: PostgreSQL expects thousands of events in a period and would look through all proposals of the tenant as well.
   return sql<ListedCall[]>`
     select ${columns(sql)}
     from json_to_recordset(${JSON.stringify(periods)}::text::json) as m (since timestamptz, until timestamptz)
     cross join lateral (
       select e.tenant_id, e.session_id, e.seq, e.at as proposed_at, e.record::json -> 'decisions' as decisions
-      from (select * from session_events where at >= m.since and at < m.until offset 0) as e
-      where e.tenant_id = ${filter.tenantId} and e.request_id is not null offset 0
+      from (
+        select * from session_events
+        where at >= m.since and at < m.until and request_id is not null
+          and hashtext(tenant_id) = hashtext(${filter.tenantId}::text)
+        offset 0
+      ) as e
+      where e.tenant_id = ${filter.tenantId} offset 0
     ) as p
     ${JOIN_SESSION(sql)} cross join lateral json_array_elements(p.decisions) d ${JOIN_RECEIPT(sql)}
     where ${matches(sql, filter)}
