@@ -40,6 +40,8 @@ export const limits = {
   'limit.fair.packs': 'The plans that people write are read, compared and tried beside the requests of others, who do not wait for it',
   'limit.fair.tried-plans':
     'A plan that a session brings is prepared in a thread first, beside the requests of others; one with a part that takes more than 250 ms of a processor is refused',
+  'limit.fair.shared-connections':
+    'Over a connection that a proxy shares between tenants, a request waits with those of its own tenant or network, not with those of whoever used the connection before',
   'limit.fair.held-thread':
     'Whatever was counted, a tenant whose decisions hold the thread in steps of more than 100 ms is refused with 429 once they have taken more than half a second and a twentieth of the time since; stops are taken',
   'limit.fair.large-bodies': 'A large body of one tenant is read beside the requests of others, who do not wait for it',

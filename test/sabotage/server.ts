@@ -125,6 +125,13 @@ export const serverSabotages: Bugs = {
     { breaks: 'limit.jobs.pieces', from: 'return !isAll || until !== null', to: 'return !isAll' },
     { breaks: 'limit.fair.signing', from: 'loadAll(tx, moved, recent, round)', to: 'loadAll(tx, moved, round)' },
   ],
+  'packages/server/src/entry/senders.ts': [
+    {
+      breaks: 'limit.fair.shared-connections',
+      from: 'before?.credential === credentialOf(incoming)',
+      to: 'before !== undefined',
+    },
+  ],
   'packages/server/src/process/jobs/watch-rates.ts': [
     { breaks: 'limit.fair.watched-rates', from: 'used.of(approval.tenantId) > SHARE_MS', to: 'SHARE_MS < 0' },
   ],

@@ -20,7 +20,7 @@ export const BOUNDED_OTHERWISE: Readonly<Record<string, string>> = {
   'context/plan-cache.ts': 'plans under way, which their requests hold',
   'context/work.ts': 'goes with its request',
   'entry/authenticate.ts': 'one key for each connection',
-  'entry/senders.ts': 'one tenant for each connection',
+  'entry/senders.ts': 'one tenant and what proved it for each connection',
   'http/app.ts': 'one entry for each route',
   'http/held-bodies.ts': 'goes with its request, and is counted in the memory bodies',
   'http/http-server.ts': 'one number for each connection',
