@@ -12,7 +12,7 @@ const long = process.argv.includes('--long')
 const results = `${root}build/test-results.json`
 
 const vitest = ['npx', 'vitest', 'run', '--reporter=default', '--reporter=json', `--outputFile.json=${results}`]
-/** Those in one line need nothing of each other, and run side by side. */
+/** Those in one line need nothing of each other, and run side by side: two of them mostly wait for the network. */
 const STAGES = [
   [
     {
@@ -46,13 +46,15 @@ const STAGES = [
       what: 'tests, examples, benchmarks and scripts',
       command: ['npx', 'tsc', '-p', 'tsconfig.json'],
     },
+  ],
+  [
     {
       name: 'framework types',
       what: 'adapters against the types of their frameworks',
       command: ['npx', 'tsc', '-p', 'test/frameworks'],
     },
-    { name: 'lint', what: 'style', command: ['npm', 'run', '--silent', 'lint'] },
   ],
+  [{ name: 'lint', what: 'style', command: ['npm', 'run', '--silent', 'lint'] }],
   [
     {
       name: 'tests',
