@@ -3,7 +3,7 @@ import { RE2JS } from 're2js'
 import { expect, test } from 'vitest'
 import { proves } from '../../../../test/support/proves.js'
 import { compileRegex } from './regex.js'
-import { leastSize } from './regex-size.js'
+import { leastSize, RANGES_OF_PROPERTY } from './regex-size.js'
 
 test.each([
   ['abc', 3],
@@ -80,20 +80,49 @@ const PARTS = [
   ],
 ]
 
+/** The ranges of characters of each instruction, as RE2 compiled them. */
+function rangesInRe2(pattern: string): number[] {
+  const { re2Input } = RE2JS.compile(pattern) as unknown as { re2Input: { prog: { inst: { runes?: number[] }[] } } }
+  return re2Input.prog.inst.map(({ runes }) => (runes?.length ?? 0) / 2)
+}
+
 proves('limit.regex-size', 'no pattern compiles to much more than was estimated', () => {
   const pattern = fc.array(fc.constantFrom(...PARTS), { minLength: 1, maxLength: 12 }).map((parts) => parts.join(''))
   const property = fc.property(pattern, (source) => {
-    const { instructions } = leastSize(source)
+    const { instructions, ranges } = leastSize(source)
     if (instructions > 5_000) return
-    let real: number
+    let real: readonly number[]
     try {
-      real = RE2JS.compile(source).programSize()
+      real = rangesInRe2(source)
     } catch {
       return
     }
-    expect(real).toBeLessThanOrEqual(3 * instructions + 10)
+    expect(real.length).toBeLessThanOrEqual(3 * instructions + 10)
+    expect(real.reduce((all, of) => all + of, 0)).toBeLessThanOrEqual(3 * ranges + 10)
   })
   fc.assert(property, { numRuns: 20_000 })
+})
+
+test('a property has as many ranges as RE2 gives it', () => {
+  const most = (pattern: string) => Math.max(...rangesInRe2(pattern))
+  for (const [name, ranges] of RANGES_OF_PROPERTY) {
+    expect([name, most(`[\\p{${name}}]`)]).toEqual([name, ranges - 1])
+    expect(most(`[\\P{${name}}]`)).toBeLessThanOrEqual(ranges)
+    expect(leastSize(`[\\p{${name}}]`).ranges - `[\\p{${name}}]`.length).toBe(ranges)
+  }
+  expect(leastSize('\\pL{2}').ranges).toBe(2 * (685 + '\\pL'.length))
+  for (const name of ['C', 'Lo', 'Mn', 'Mc', 'Po', 'So', 'Arabic', 'Common'])
+    expect(most(`[\\p{${name}}]`)).toBeLessThan(leastSize(`\\p{${name}}`).ranges)
+})
+
+proves('limit.regex-size', 'names and texts of any language may be as long as people write them', () => {
+  for (const source of [
+    "^[\\p{L}\\p{N} .,'-]{1,1000}$",
+    '^[\\p{L}\\p{M}\\p{N}]{1,500}$',
+    '^[\\p{L}\\p{M}\\p{N}\\p{P}\\p{Zs}]{1,300}$',
+    '^[\\p{L}\\p{N}\\p{P}\\p{S}\\s]{1,500}$',
+  ])
+    expect(compileRegex(source)).toMatchObject({ ok: true })
 })
 
 /** Every second character, so that none joins the next. */

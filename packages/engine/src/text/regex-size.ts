@@ -126,11 +126,30 @@ function escapeEnd(source: string, at: number): number {
   return at + (/[pP]/.test(kind) ? 3 : 2)
 }
 
-/** At most one for each character that is written, and those of a property. */
+/** At most one for each character that is written, and those of its properties. */
 function rangesOf(atom: string): number {
-  const properties = atom.match(/\\p/gi)?.length ?? 0
-  return atom.length + properties * RANGES_OF_PROPERTY
+  let ranges = atom.length
+  for (const [, name = '', letter = ''] of atom.matchAll(/\\p(?:\{\^?(\w*)\}|(.?))/gi))
+    ranges += RANGES_OF_PROPERTY.get(name || letter) ?? MOST_RANGES_OF_PROPERTY
+  return ranges
 }
 
-/** `\p{L}` has 650. */
-const RANGES_OF_PROPERTY = 700
+/** As RE2 has them, for the properties that patterns mostly name. `\P{L}` has as many as `\p{L}`. */
+export const RANGES_OF_PROPERTY: ReadonlyMap<string, number> = new Map([
+  ['L', 685],
+  ['Lu', 656],
+  ['Ll', 665],
+  ['M', 328],
+  ['N', 147],
+  ['Nd', 73],
+  ['P', 200],
+  ['S', 243],
+  ['Z', 9],
+  ['Zs', 8],
+  ['Latin', 37],
+  ['Greek', 37],
+  ['Cyrillic', 11],
+  ['Han', 22],
+])
+/** `\p{C}` has the most. */
+const MOST_RANGES_OF_PROPERTY = 742
