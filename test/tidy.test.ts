@@ -15,7 +15,7 @@ import { BOUNDED_OTHERWISE, longLived } from './support/tidy/long-lived.js'
 import { machineTraces } from './support/tidy/machine-traces.js'
 import { commandFiles, deadLinks, decisionList, pinnedDependencies, readmeCommands } from './support/tidy/manifests.js'
 import { type Check, projectOf, readProject } from './support/tidy/project.js'
-import { enginePurity, environmentReaders, sharedConnections } from './support/tidy/purity.js'
+import { enginePurity, environmentReaders, sharedConnections, valuesAsKeys } from './support/tidy/purity.js'
 import { crowdedFolders, importCircles, ROOMS, roomDirections, roomSentences } from './support/tidy/rooms.js'
 
 const S = 'packages/server/src/'
@@ -66,6 +66,18 @@ const CHECKS: Record<string, CheckWithSamples> = {
       { 'packages/server/src/a.ts': "import { x } from '../../engine/src/x.js'", 'packages/engine/src/x.ts': '' },
       { 'packages/server/src/a.ts': "import { x } from '../../../test/support/x.js'" },
       { 'packages/extra/src/a.ts': '' },
+    ],
+  },
+  'no set or map has values from outside as keys': {
+    check: valuesAsKeys,
+    good: {
+      [`${E}a.ts`]: 'const a = new Set<string>(); const b = new Map<string, JsonValue>(); let c: ReadonlySet<unknown>',
+      'packages/sdk/src/a.ts': 'const seen = new Set<unknown>()',
+    },
+    bad: [
+      { [`${E}a.ts`]: 'const seen = new Set<JsonValue>()' },
+      { [`${S}a.ts`]: 'const seen = new Map<unknown, string>()' },
+      { [`${E}a.ts`]: 'const seen = new Set<JsonValue | undefined>()' },
     ],
   },
   'packages import what they declare': {

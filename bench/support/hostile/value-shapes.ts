@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto'
+import { collidingNumbers } from '../../../test/support/hostile/colliding-numbers.js'
 import { createSession } from './attacker.js'
 import { compiledOf, FIXED, many, type Shape } from './shape.js'
 
@@ -141,6 +142,32 @@ export const VALUE_SHAPES: readonly Shape[] = [
         { tool_calls: [call({ x: 'a'.repeat(45_000) })] },
         { principal: 'p' },
       ),
+  },
+  {
+    name: 'values: a list of numbers that collide in a set',
+    build: () => {
+      const rule = { path: '$.v[*]', one_of: collidingNumbers(14_000) }
+      const compiled = compiledOf({ contracts: [{ tool: 'act', ...FIXED, argument_value_invariants: [rule] }] })
+      return proposing(compiled, { tool_calls: [call({ v: many(60_000, () => 7) })] })
+    },
+  },
+  {
+    name: 'values: ids of outputs that collide in a set',
+    build: () => {
+      const output = collidingNumbers(32_000).map((call_id) => ({ type: '_output', call_id }))
+      const body = JSON.stringify({ prepared_request_id: 'p', fence: 1, response: { output } })
+      return async (attacker) => {
+        for (let round = 0; round < 8; round++) await attacker.post('propose', body, { session_id: 'none' })
+      }
+    },
+  },
+  {
+    name: 'values: texts that policies take for decimals',
+    build: () => {
+      const cedar = 'permit(principal,action,resource)when{decimal(context.arguments.x)};'.repeat(195)
+      const compiled = compiledOf({ contracts: [{ tool: 'act', ...FIXED, policy: { cedar } }] })
+      return proposing(compiled, { tool_calls: [call({ x: '"'.repeat(60_000) })] }, { principal: 'p' })
+    },
   },
   {
     name: 'stranger: bodies that come byte by byte',

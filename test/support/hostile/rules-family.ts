@@ -1,4 +1,5 @@
 import { type Contract, type Invariant, type JsonObject, LIMITS } from '@countersign/protocol'
+import { collidingNumbers } from './colliding-numbers.js'
 import type { Family } from './request.js'
 import { callsOf, FIXED, gene, oneOf, TOOL, VALUES } from './values.js'
 
@@ -58,6 +59,7 @@ export const RULES: readonly ((size: number, index: number) => Partial<Invariant
   () => ({ contains: 7 }),
   (size) => ({ ends_with: 'x'.repeat(Math.min(size, 500)) }),
   () => ({ length_lte: 1e9 }),
+  (size) => ({ not_one_of: [...collidingNumbers(Math.min(size, 8_000)), 8] }),
 ]
 
 /** Where a rule can stand. */

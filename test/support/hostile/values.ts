@@ -1,4 +1,5 @@
 import { type JsonObject, type JsonValue, LIMITS } from '@countersign/protocol'
+import { collidingNumbers } from './colliding-numbers.js'
 import type { Genes } from './request.js'
 
 export const TOOL = 'act'
@@ -43,6 +44,9 @@ export const VALUES: readonly ((size: number) => JsonValue)[] = [
   (size) => Array.from({ length: size }, (_, index) => `https://a.b/c?d=${index}#e%20f`),
   // Names and texts that nearly repeat themselves.
   (size) => ({ [`${'a'.repeat(size)}b${'a'.repeat(size)}`]: 1, v: `${'a'.repeat(size)}b` }),
+  // Numbers that collide in a set, and the one that stands first in it.
+  (size) => collidingNumbers(Math.min(size, 8_000)),
+  (size) => Array.from({ length: size }, () => 7),
 ]
 
 /** As deep as arguments may be, nearly. */

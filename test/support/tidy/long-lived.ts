@@ -8,13 +8,13 @@ export const BOUNDED_OTHERWISE: Readonly<Record<string, string>> = {
   'base/lasting-trouble.ts': 'one text for each of the jobs',
   'base/metrics.ts': '1,000 series for each metric',
   'base/stored-path.ts': 'goes with the plan that it belongs to',
+  'base/work/held-thread.ts':
+    'owners that blocked the thread for a tenth of a second lately, of which there is room for few; above 1,000 the others are forgotten',
   'base/work/used-time.ts':
     'owners that used a millisecond within the last minutes; above 1,000 the others are forgotten',
   'base/work/in-turns.ts': 'owners of works since the thread was last free, which have a share of it each',
   'change/judge-in-turn.ts':
     'a number for each plan in memory, held weakly, and each of the last 1,000 tenants that used it',
-  'change/held-thread.ts':
-    'tenants that held the thread for a tenth of a second lately, of which there is room for few; above 1,000 the others are forgotten',
   'captures/capture-recorder.ts': 'counted in the memory captures',
   'captures/learn-captures.ts': 'one name for each database',
   'context/plan-cache.ts': 'plans under way, which their requests hold',

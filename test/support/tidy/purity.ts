@@ -40,6 +40,18 @@ const IMPURE: readonly [RegExp, string][] = [
   [/(?<![.\w])(?:fetch|setTimeout|setInterval|setImmediate)\s*\(/g, 'does I/O or waits'],
 ]
 
+/** Numbers that somebody else chose can be made to collide in a set or map (`numberKey` in the engine has the way round). */
+export const valuesAsKeys: Check = (project) =>
+  shipped(project)
+    .filter(({ path }) => /^packages\/(?:engine|server|gateway)\//.test(path))
+    .flatMap((source) =>
+      matches(
+        source,
+        /\bnew\s+(?:Set|Map)<\s*(?:JsonValue|unknown)\b/g,
+        'has values of any kind as keys of a set or map',
+      ),
+    )
+
 /** The connections on which everybody is let in are for the process itself; what a tenant asks has a share of others. */
 export const sharedConnections: Check = (project) =>
   shipped(project)

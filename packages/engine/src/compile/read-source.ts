@@ -1,5 +1,16 @@
 import { type JsonValue, LIMITS } from '@countersign/protocol'
-import { type Document, isMap, isScalar, isSeq, LineCounter, type Node, type Pair, visit, type YAMLMap } from 'yaml'
+import {
+  type Document,
+  isMap,
+  isScalar,
+  isSeq,
+  LineCounter,
+  type Node,
+  type Pair,
+  type Scalar,
+  visit,
+  type YAMLMap,
+} from 'yaml'
 import { checkStrictValue } from '../json/strict-json.js'
 import { parseYaml } from '../text/parse-yaml.js'
 import type { CompileNote } from './compile-note.js'
@@ -84,9 +95,9 @@ function repeatedKey(document: Document): unknown {
   let twice: unknown = null
   visit(document, {
     Map(_step, { items }) {
-      const seen = new Set<unknown>()
+      const seen = new Set<string | object>()
       for (const { key } of items) {
-        const name = isScalar(key) ? key.value : key
+        const name = isScalar(key) ? nameOf(key) : (key as object)
         if (seen.has(name)) {
           twice = key
           return visit.BREAK
@@ -99,12 +110,15 @@ function repeatedKey(document: Document): unknown {
   return twice
 }
 
+/** As JSON names it: the keys `1` and `"1"` are one. */
+const nameOf = ({ value }: Scalar): string => String(value)
+
 /** Finds lines by path. The keys of a map are listed when it is first asked for: hundreds of notes may be about one. */
 function lineFinder(document: Document, lines: LineCounter): ReadSource['lineAt'] {
-  const listed = new Map<object, ReadonlyMap<unknown, Pair>>()
-  const pairsOf = (map: YAMLMap): ReadonlyMap<unknown, Pair> => {
+  const listed = new Map<object, ReadonlyMap<string | object, Pair>>()
+  const pairsOf = (map: YAMLMap): ReadonlyMap<string | object, Pair> => {
     const known =
-      listed.get(map) ?? new Map(map.items.map((pair) => [isScalar(pair.key) ? pair.key.value : pair, pair]))
+      listed.get(map) ?? new Map(map.items.map((pair) => [isScalar(pair.key) ? nameOf(pair.key) : pair, pair]))
     listed.set(map, known)
     return known
   }
@@ -125,13 +139,13 @@ function lineFinder(document: Document, lines: LineCounter): ReadSource['lineAt'
 function childOf(
   node: unknown,
   step: string | number,
-  pairsOf: (map: YAMLMap) => ReadonlyMap<unknown, Pair>,
+  pairsOf: (map: YAMLMap) => ReadonlyMap<string | object, Pair>,
 ): { node: unknown; line: unknown } | null {
   if (isSeq(node)) {
     const item = typeof step === 'number' ? node.items[step] : undefined
     return item === undefined ? null : { node: item, line: item }
   }
-  const pair = isMap(node) ? pairsOf(node).get(step) : undefined
+  const pair = isMap(node) ? pairsOf(node).get(String(step)) : undefined
   return pair === undefined ? null : { node: pair.value, line: pair.key }
 }
 

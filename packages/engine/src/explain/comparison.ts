@@ -1,4 +1,5 @@
 import type { JsonValue } from '@countersign/protocol'
+import { numberKey } from '../json/value-set.js'
 import { JudgingBudget, spendOnJudging, unlessTooCostly } from '../text/judging-budget.js'
 
 /**
@@ -11,7 +12,8 @@ const CLOSE_STEPS = 300_000
 /** One comparison of two plans: which of their values are equal, and what may still be compared closely. */
 export class Comparison {
   private readonly budget = new JudgingBudget(CLOSE_STEPS)
-  private readonly scalars = new Map<JsonValue, number>()
+  private readonly scalars = new Map<string | boolean | null, number>()
+  private readonly numbers = new Map<string, number>()
   private readonly containers = new Map<string, number>()
   private readonly known = new Map<object, number>()
   private readonly lists = new Map<object, ReadonlyMap<number, unknown>>()
@@ -20,6 +22,7 @@ export class Comparison {
 
   /** The same number for values that are equal as JSON. Each part of a value is read once, however often it is asked for. */
   numberOf(value: JsonValue): number {
+    if (typeof value === 'number') return this.numberIn(this.numbers, numberKey(value))
     if (typeof value !== 'object' || value === null) return this.numberIn(this.scalars, value)
     const known = this.known.get(value)
     if (known !== undefined) return known

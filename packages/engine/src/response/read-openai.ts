@@ -90,7 +90,7 @@ function textOf(content: unknown): string | null {
 /** Reads a response of the Responses API. */
 export function readOpenAiResponses(response: Record<string, unknown>): RawResponse {
   const items = (response.output as unknown[]).map((item) => asRecord(item) ?? {})
-  const ranIds = new Set(items.filter((item) => asText(item.type)?.endsWith('_output')).map((item) => item.call_id))
+  const ranIds = idsOfOutputs(items)
   const calls: RawCall[] = []
   const providerRun: RawRun[] = []
   const texts: string[] = []
@@ -120,6 +120,14 @@ export function readOpenAiResponses(response: Record<string, unknown>): RawRespo
   }
 }
 
+/** Ids are text. One that is a number would be of no call, and numbers can be made to collide in a set. */
+function idsOfOutputs(items: readonly Record<string, unknown>[]): ReadonlySet<string> {
+  const ids = new Set<string>()
+  for (const { type, call_id } of items)
+    if (typeof call_id === 'string' && asText(type)?.endsWith('_output')) ids.add(call_id)
+  return ids
+}
+
 /** What the provider found or made is no argument, and may be large. */
 function runArguments(type: string, item: Record<string, unknown>): unknown {
   if (type === 'mcp_call') return item.arguments
@@ -138,9 +146,9 @@ const NO_ARGUMENTS: ReadonlySet<string> = new Set([
 ])
 
 /** A call without `call_id` expects no answer; one with an output, or in a container, already ran there. */
-function isProviderRun(item: Record<string, unknown>, ranIds: ReadonlySet<unknown>): boolean {
+function isProviderRun(item: Record<string, unknown>, ranIds: ReadonlySet<string>): boolean {
   if (item.call_id === undefined || item.call_id === null) return true
-  if (ranIds.has(item.call_id)) return true
+  if (typeof item.call_id === 'string' && ranIds.has(item.call_id)) return true
   return asText(asRecord(item.environment)?.type)?.startsWith('container') ?? false
 }
 

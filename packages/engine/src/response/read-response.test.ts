@@ -120,6 +120,17 @@ describe('OpenAI Responses', () => {
     expect(call).toMatchObject({ kind: 'builtin', name: 'local_shell', arguments: { action: { command: ['ls'] } } })
   })
 
+  test('an output whose id is no text says of no call that the provider ran it', () => {
+    const read = readResponse(
+      responses(
+        { type: 'shell_call', id: 's2', call_id: 7, action: {} },
+        { type: 'shell_call_output', id: 's3', call_id: 7, output: [] },
+      ),
+    )
+    expect(read.providerRun).toEqual([])
+    expect(read.calls).toMatchObject([{ kind: 'builtin', name: 'shell', problem: expect.any(String) }])
+  })
+
   test('what the provider ran is recorded and is no call', () => {
     const read = readResponse(
       responses(

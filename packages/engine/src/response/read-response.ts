@@ -38,7 +38,7 @@ export interface ReadResponse {
 export function readResponse(response: unknown): ReadResponse {
   const found = recognise(response)
   const { calls, repeated, runs } = callsIn(found)
-  const read = calls.map((call, index) => toCall(call, index, repeated.has(call.id)))
+  const read = calls.map((call, index) => toCall(call, index, isIn(repeated, call.id)))
   return toReadResponse(found, read, runs.map(toRun))
 }
 
@@ -48,7 +48,7 @@ export function* readResponseInSteps(response: unknown): Steps<ReadResponse> {
   const { calls, repeated, runs } = callsIn(found)
   const read: ToolCall[] = []
   for (const call of calls) {
-    read.push(yield* toCallInSteps(call, read.length, repeated.has(call.id)))
+    read.push(yield* toCallInSteps(call, read.length, isIn(repeated, call.id)))
     yield
   }
   const ran: ProviderRun[] = []
@@ -133,7 +133,7 @@ function normalizedRuns(runs: unknown): RawRun[] {
 
 interface CallsIn {
   readonly calls: readonly RawCall[]
-  readonly repeated: ReadonlySet<unknown>
+  readonly repeated: ReadonlySet<string>
   readonly runs: readonly RawRun[]
 }
 
@@ -161,12 +161,15 @@ function toReadResponse({ format, raw }: Recognised, calls: ToolCall[], provider
   }
 }
 
-const NO_IDS: ReadonlySet<unknown> = new Set()
+const NO_IDS: ReadonlySet<string> = new Set()
 
-function repeatedIds(calls: readonly RawCall[]): ReadonlySet<unknown> {
+/** Ids are text: one that is not is a problem by itself. */
+function repeatedIds(calls: readonly RawCall[]): ReadonlySet<string> {
   if (calls.length < 2) return NO_IDS
-  const seen = new Set<unknown>()
-  const repeated = new Set<unknown>()
-  for (const { id } of calls) (seen.has(id) ? repeated : seen).add(id)
+  const seen = new Set<string>()
+  const repeated = new Set<string>()
+  for (const { id } of calls) if (typeof id === 'string') (seen.has(id) ? repeated : seen).add(id)
   return repeated
 }
+
+const isIn = (ids: ReadonlySet<string>, id: unknown): boolean => typeof id === 'string' && ids.has(id)

@@ -65,7 +65,7 @@ function definitionsIn(tools: readonly JsonObject[]): ToolDefinition[] {
 
 /** Two tools of one name: nobody knows which one a call means. */
 function twice(tools: readonly JsonObject[]): string[] {
-  const seen = new Set<JsonValue | undefined>()
+  const seen = new Set<string>()
   return tools.flatMap(({ name }) => {
     if (typeof name !== 'string') return []
     const isSecond = seen.has(name)
