@@ -10,6 +10,7 @@ export function stepsOf(policy: string): (request: CedarRequest) => number {
   const tokens = policyTokens(policy)
   const patterns = likePatterns(tokens)
   const looks = tokens.filter((token) => LOOKS.test(token)).length + starsIn(patterns) + comparisonsIn(tokens)
+  const conversions = conversionsIn(tokens)
   const likeCharacters = patterns.reduce((sum, pattern) => sum + pattern.length, 0)
   return ({ context, entities }) => {
     const size = { values: 0, characters: 0 }
@@ -21,10 +22,18 @@ export function stepsOf(policy: string): (request: CedarRequest) => number {
       STEPS_OF_QUESTION +
       policy.length * STEPS_OF_POLICY_CHARACTER +
       once +
+      conversions * size.characters +
       Math.floor((looks * once) / LOOKS_PER_PASS + compared)
     )
   }
 }
+
+/** `decimal(context.arguments.a)`: where the text is no decimal, an error repeats all of it. Constants were parsed before. */
+const conversionsIn = (tokens: readonly string[]): number =>
+  tokens.filter((token, at) => CONVERSIONS.has(token) && tokens[at + 1] === '(' && !tokens[at + 2]?.startsWith('"'))
+    .length
+
+const CONVERSIONS: ReadonlySet<string> = new Set(['decimal', 'ip', 'datetime', 'duration'])
 
 /** A pattern with a star may be compared from every character of a text on. */
 const likePatterns = (tokens: readonly string[]): string[] =>

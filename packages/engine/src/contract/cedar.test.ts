@@ -281,6 +281,21 @@ describe('what a question takes', () => {
     expect(asked(when(`[${items(400, (at) => `"c${at}"`)}].contains("c7")`))()).toBe('allow')
   })
 
+  proves('limit.judging.steps', 'is counted for each text of which a value is made, where it is no constant', () => {
+    const policyOf = (condition: string) => Array.from({ length: 195 }, () => when(condition)).join('')
+    const wrong = { body: '"'.repeat(60_000) }
+    const asked = (policy: string, args: JsonObject) => () =>
+      withinJudgingBudget(JUDGING_STEPS.whole, () => decide(policy, args).decision)
+    for (const name of ['decimal', 'ip', 'datetime', 'duration']) {
+      // Each error repeats the text: it took half a second for a tenth of the steps.
+      for (const open of ['(', ' ( ']) {
+        expect(asked(policyOf(`${name}${open}context.arguments.body)`), wrong)).toThrow(TooCostlyError)
+      }
+    }
+    const short = { amount: '12.50', body: 'x'.repeat(1_000) }
+    expect(asked(when('decimal(context.arguments.amount).lessThan(decimal("20.0"))'), short)()).toBe('allow')
+  })
+
   proves('limit.judging.steps', 'is counted for each pattern of `like`, whatever stands between the two', () => {
     const pattern = `"*${'x'.repeat(20_000)}y"`
     for (const between of ['', ' ', '\n', ' //\n', '//"\r', '// like\n//\n']) {
