@@ -61,7 +61,8 @@ export class ServiceRefusal extends Error {
 export class ServiceThrottled extends ServiceRefusal {
   constructor(request: string, problem: Problem | null) {
     const { status, title } = { status: 429, title: ERRORS.RATE_LIMITED.title }
-    const detail = `${request} is rate limited: the quota of the tenant is used up for now`
+    const why = problem?.detail ?? 'the quota of the tenant is used up for now'
+    const detail = `${request} is rate limited: ${why}`
     super({ ...(problem ?? { type: 'about:blank', title }), status, code: 'RATE_LIMITED', detail })
   }
 }
