@@ -42,8 +42,10 @@ export const limits = {
     'A plan that a session brings is prepared in a thread first, beside the requests of others; one with a part that takes more than 250 ms of a processor is refused',
   'limit.fair.shared-connections':
     'Over a connection that a proxy shares between tenants, a request waits with those of its own tenant or network, not with those of whoever used the connection before',
+  'limit.judging.colliding-numbers':
+    'Numbers that collide in a set of numbers take no longer than others, wherever a plan, a response or its arguments bring them',
   'limit.fair.held-thread':
-    'Whatever was counted, a tenant whose decisions hold the thread in steps of more than 100 ms is refused with 429 once they have taken more than half a second and a twentieth of the time since; stops are taken',
+    'Whatever was counted, a tenant whose requests block the thread in steps of more than 100 ms is refused with 429 once they have taken more than half a second and a twentieth of the time since; stops and evidence are taken, and a decision that was begun is finished within five seconds',
   'limit.fair.large-bodies': 'A large body of one tenant is read beside the requests of others, who do not wait for it',
   'limit.fair.refused-bodies': 'A body that is wrong everywhere is refused for its first twenty faults, in small pieces',
   'limit.fair.cookies': 'A cookie is found in a header of 16 kB in less than a millisecond, whatever a stranger wrote into it',

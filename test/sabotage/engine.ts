@@ -37,6 +37,14 @@ export const engineSabotages: Bugs = {
   'packages/engine/src/contract/hours.ts': [
     { breaks: 'limit.memory.bytes', from: 'const name = zone.toLowerCase()', to: 'const name = zone' },
   ],
+  'packages/engine/src/json/value-set.ts': [
+    {
+      breaks: 'limit.judging.colliding-numbers',
+      from: '(value: number): string => `n${value}`',
+      to: '(value: number): string => value as never',
+    },
+    { breaks: 'limit.judging.colliding-numbers', from: 'spendOnJudging(1)', to: '' },
+  ],
   'packages/engine/src/contract/cedar-cost.ts': [
     {
       breaks: 'limit.policy-size',
@@ -45,12 +53,22 @@ export const engineSabotages: Bugs = {
     },
     { breaks: 'limit.judging.steps', from: 'names.has(name)', to: 'policy.includes(name)' },
     { breaks: 'limit.judging.steps', from: ' + comparisonsIn(tokens)', to: '' },
+    { breaks: 'limit.judging.steps', from: '      conversions * size.characters +\n', to: '' },
     { breaks: 'limit.judging.steps', from: "tokens[at - 1] === 'like'", to: 'policy.includes(`like${token}`)' },
   ],
   'packages/engine/src/text/regex-size.ts': [
     { breaks: 'limit.regex-size', from: "source.startsWith('\\\\Q', at)", to: "source.startsWith('\\\\QQ', at)" },
     { breaks: 'limit.regex-size', from: "char === '(' && flagsEnd(source, at) !== -1", to: "char === ''" },
-    { breaks: 'limit.regex-size', from: 'properties * RANGES_OF_PROPERTY', to: 'properties' },
+    {
+      breaks: 'limit.regex-size',
+      from: 'RANGES_OF_PROPERTY.get(name || letter) ?? MOST_RANGES_OF_PROPERTY',
+      to: 'MOST_RANGES_OF_PROPERTY',
+    },
+    {
+      breaks: 'limit.regex-size',
+      from: '?? MOST_RANGES_OF_PROPERTY',
+      to: '?? 1',
+    },
   ],
   'packages/engine/src/json/schema/schema-document.ts': [
     { breaks: 'limit.schema-uris', from: 'MAX_URI_LENGTH = 512', to: 'MAX_URI_LENGTH = 60_000' },

@@ -30,6 +30,21 @@ export const serverSabotages: Bugs = {
       to: '      if (line.length === 0) lines.delete(owner)',
     },
   ],
+  'packages/server/src/base/work/held-thread.ts': [
+    { breaks: 'limit.fair.held-thread', from: '(ms) => heldThread.note(owner, ms)', to: '() => {}' },
+  ],
+  'packages/server/src/http/app.ts': [
+    {
+      breaks: 'limit.fair.held-thread',
+      from: 'if (!isAlwaysTaken(name, route)) heldThread',
+      to: 'heldThread',
+    },
+    {
+      breaks: 'limit.fair.held-thread',
+      from: 'if (!isAlwaysTaken(name, route)) heldThread.requireShare(owner)',
+      to: '',
+    },
+  ],
   'packages/server/src/base/work/worker-thread.ts': [
     { breaks: 'limit.fair.time', from: ', usedMs: used.of }', to: ' }' },
     { breaks: 'limit.fair.time', from: 'littleMs: 2_000', to: 'littleMs: 0' },
@@ -89,8 +104,13 @@ export const serverSabotages: Bugs = {
     },
   ],
   'packages/server/src/change/judge-in-turn.ts': [
-    { breaks: 'limit.fair.held-thread', from: 'heldThread.note(tenantId, ms)', to: 'void heldThread.note' },
-    { breaks: 'limit.fair.held-thread', from: '    heldThread.requireShare(tenantId)\n', to: '' },
+    { breaks: 'limit.fair.held-thread', from: 'if (isRefusable) heldThread.requireShare(tenantId)', to: '' },
+    {
+      breaks: 'limit.fair.held-thread',
+      from: 'if (isRefusable) heldThread',
+      to: 'heldThread',
+    },
+    { breaks: 'limit.fair.held-thread', from: '    heldThread.requireShare(tenantId, MOST_HELD_MS)\n', to: '' },
     {
       breaks: 'limit.fair.same-plan',
       from: 'ofPlan.set(tenantId, Math.max(taken, before * KEPT))',

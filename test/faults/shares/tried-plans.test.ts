@@ -69,12 +69,15 @@ proves('limit.fair.tried-plans', 'while a plan is read, others have their turns 
 proves('limit.fair.tried-plans', 'a plan that ends the thread is refused, and never prepared for judging', async () => {
   const plan = withPattern()
   before = async () => {
-    throw new TaskFailed('tryPlan', 'it took longer than 10 seconds')
+    throw new TaskFailed('tryPlan', 'it took longer than 10 seconds', 10_000)
   }
-  const refused = await create(plan)
+  const api = runtime.api((await runtime.createTenant({ quota: 'free' })).key)
+  const refused = await create(plan, api)
   before = async () => {}
   expect([refused.status, refused.problem.code]).toEqual([400, 'PLAN_INVALID'])
   expect(refused.problem.detail).toContain('it took longer than 10 seconds')
+  // Its ten seconds count as a hundred requests.
+  expect((await create(withPattern(), api)).status).toBe(429)
   // Nobody knows it: it is read anew.
   asked = []
   expect((await create(plan)).status).toBe(201)

@@ -214,7 +214,7 @@ export const ERRORS = {
   RATE_LIMITED: {
     status: 429,
     title: 'too many requests',
-    fix: 'wait a minute and try again; Retry-After has the seconds',
+    fix: 'wait and try again: Retry-After has the seconds, and the detail says what there was too much of',
   },
   RUN_BUDGET_EXCEEDED: {
     status: 429,

@@ -5,7 +5,7 @@ import { spendOnJudging, withinJudgingBudget } from '../../../engine/src/text/ju
 import { processorMs } from '../base/work/processor-time.js'
 import type { Context } from '../context/context.js'
 import type { LoadedSession } from './change-session.js'
-import { judgeInTurn } from './judge-in-turn.js'
+import { type JudgingOptions, judgeInTurn } from './judge-in-turn.js'
 
 const STEPS = 4
 
@@ -96,25 +96,48 @@ function* holding(...steps: readonly number[]): Steps<string> {
   return 'judged'
 }
 
+/** Decides for a tenant in steps of these lengths. */
+const judgeHolding = (tenantId: string, steps: readonly number[], options?: JudgingOptions) => {
+  const ctx = { app: { log: { warn: () => {} } }, tenant: { tenantId }, request: { http: { bodyBytes: 10 } } }
+  const loaded = { plan: {} as Plan, locked: true } as LoadedSession
+  return Promise.resolve().then(() => judgeInTurn(ctx as unknown as Context, loaded, holding(...steps), options))
+}
+
+const refusedNow = { code: 'RATE_LIMITED' }
+
 proves('limit.fair.held-thread', 'a tenant with long steps is refused until it has its share again', async () => {
-  const warned: unknown[] = []
-  const log = { warn: (_: unknown, text: string) => warned.push(text) }
-  const judge = async (tenantId: string, ...steps: readonly number[]) => {
-    const ctx = { app: { log }, tenant: { tenantId }, request: { http: { bodyBytes: 10 } } } as unknown as Context
-    return judgeInTurn(ctx, { plan: {} as Plan, locked: true } as LoadedSession, holding(...steps))
-  }
   // Half a second is let pass, and short steps are never counted.
-  expect(await judge('long', 300, ...Array<number>(20).fill(20))).toBe('judged')
-  expect(await judge('long', 5)).toBe('judged')
-  const refused = judge('long', 300, 300, 300)
-  await expect(refused).rejects.toMatchObject({ code: 'RATE_LIMITED' })
+  expect(await judgeHolding('long', [300, ...Array<number>(20).fill(20)])).toBe('judged')
+  expect(await judgeHolding('long', [5])).toBe('judged')
+  // What was begun is finished: it would take as long again, and never come to an end.
+  expect(await judgeHolding('long', [450, 450])).toBe('judged')
+  const refused = judgeHolding('long', [1])
+  await expect(refused).rejects.toMatchObject(refusedNow)
   const { headers, extras } = await refused.catch((error) => error)
-  // Each counts at most 340 ms, of which 500 are free; a twentieth of the time pays for the rest.
-  expect(Number(headers['retry-after'])).toBeGreaterThan(0)
-  expect(Number(headers['retry-after'])).toBeLessThanOrEqual(4)
-  expect(extras.detail).toContain('others had to wait')
-  // After the second long step none was taken any more.
-  expect(warned).toHaveLength(2)
-  await expect(judge('long', 1)).rejects.toMatchObject({ code: 'RATE_LIMITED' })
-  expect(await judge('another', 5)).toBe('judged')
+  // 1.2 s, of which 500 ms are free and each step may count 20 ms more; a twentieth of the time pays for the rest.
+  expect(Number(headers['retry-after'])).toBeGreaterThan(1)
+  expect(Number(headers['retry-after'])).toBeLessThanOrEqual(16)
+  expect(extras.detail).toContain('held up other tenants')
+  // What ran already is recorded, and others are not concerned.
+  expect(await judgeHolding('long', [1], { isRefusable: false })).toBe('judged')
+  expect(await judgeHolding('another', [5])).toBe('judged')
+})
+
+proves('limit.fair.held-thread', 'a decision that nothing bounds is given up after five seconds', async () => {
+  let begun = 0
+  function* endless(): Steps<string> {
+    for (;;) {
+      begun++
+      yield* holding(1_000)
+    }
+  }
+  const ctx = {
+    app: { log: { warn: () => {} } },
+    tenant: { tenantId: 'endless' },
+    request: { http: { bodyBytes: 10 } },
+  }
+  const loaded = { plan: {} as Plan, locked: true } as LoadedSession
+  await expect(judgeInTurn(ctx as unknown as Context, loaded, endless())).rejects.toMatchObject(refusedNow)
+  expect(begun).toBeGreaterThanOrEqual(5)
+  expect(begun).toBeLessThanOrEqual(7)
 })

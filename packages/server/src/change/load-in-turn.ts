@@ -69,11 +69,14 @@ export const lockedReads = (tx: Tx, tenantId: string, mostBytes = MOST_BYTES): L
   session: async (sessionId) => {
     const row = await findSession(tx, { tenantId, sessionId }, mostBytes)
     if (row === IS_LARGE) throw new NeedsPlace()
-    return row === null ? null : inPieces(readSession(row))
+    return row === null ? null : inPieces(tenantId, readSession(row))
   },
   definition: async (workflowId) => {
     const text = await findDefinition(tx, { tenantId, workflowId }, mostBytes)
     if (text === null) throw new NeedsPlace()
-    return inPieces(asOneStep(() => JSON.parse(text)))
+    return inPieces(
+      tenantId,
+      asOneStep(() => JSON.parse(text)),
+    )
   },
 })

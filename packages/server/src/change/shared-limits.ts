@@ -31,7 +31,7 @@ export async function loadSharedCounts(
   const { session, plan, query } = loaded
   const { fixed } = session
   const counts = { salt: saltOf(session), party: partyOf(session) }
-  const draws = await judgeInTurn(ctx, loaded, sharedDrawsInSteps(plan, counts, response))
+  const draws = await judgeInTurn(ctx, loaded, sharedDrawsInSteps(plan, counts, response), { isWhole: false })
   const wanted = draws.map(({ limit, id }) => ({ name: limit.name, id }))
   const used = wanted.length === 0 ? new Map() : await query((sql) => loadCounts(sql, fixed.tenantId, wanted))
   const asked = new Set(wanted.map(({ id }) => id))

@@ -41,7 +41,7 @@ export interface Services {
   readonly thread: TaskThread
   /** For what requests wait for and is soon done: it does not wait behind learning and runs. */
   readonly requestThread: TaskThread
-  /** For the plans that people write: reading and comparing them may take seconds. */
+  /** For plans that people write or sessions bring: reading and comparing them may take seconds. */
   readonly planThread: TaskThread
   readonly clock: () => Date
   readonly random: Random

@@ -107,7 +107,7 @@ proves(
         yield
       }
     }
-    await Promise.all(Array.from({ length: 5 }, () => inPieces(slow())))
+    await Promise.all(Array.from({ length: 5 }, () => inPieces('tnt_1', slow())))
     isOver = true
     await counting
     expect(turns).toHaveLength(10)

@@ -1,7 +1,6 @@
 import { ApiError } from '../base/api-error.js'
-import { chargeTokens } from '../store/accounts/buckets.js'
 import type { Context } from './context.js'
-import { inStatement } from './work.js'
+import { chargeForTime } from './work.js'
 
 /** The refusal of a plan that the request brought. It is remembered, and what it took counts as further requests. */
 export async function refusePlan(ctx: Context, { hash, problems, most, ms }: Refusal): Promise<ApiError> {
@@ -9,9 +8,7 @@ export async function refusePlan(ctx: Context, { hash, problems, most, ms }: Ref
   const { tenantId } = ctx.tenant
   const bytes = JSON.stringify(refusal.extras).length + STACK_BYTES
   ctx.app.refusedPlans.remember(nameOf(ctx, hash), refusal, { owner: tenantId, bytes })
-  const tokens = Math.floor(ms / MS_PER_TOKEN)
-  const bucket = ctx.signIn === null ? 'write' : 'dashboard'
-  if (tokens > 0) await inStatement(ctx, (sql) => chargeTokens(sql, { owner: tenantId, bucket, tokens }))
+  await chargeForTime(ctx, ms)
   return refusal
 }
 
@@ -33,7 +30,5 @@ export function requireNotRefused(ctx: Context, hash: string): void {
 /** By tenant: nobody learns what is wrong with the plan of another. */
 const nameOf = ({ tenant }: Context, hash: string): string => `${tenant.tenantId} ${hash}`
 
-/** Thread time that costs one request more. */
-const MS_PER_TOKEN = 100
 /** About what an error takes beside its texts. */
 const STACK_BYTES = 1_000

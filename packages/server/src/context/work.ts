@@ -1,10 +1,12 @@
 import { setImmediate } from 'node:timers/promises'
 import type { Steps } from '@countersign/engine'
 import { ApiError, unauthenticated } from '../base/api-error.js'
+import { takeStep } from '../base/work/held-thread.js'
 import { turns, type WorkOwner } from '../base/work/in-turns.js'
 import { TaskFailed } from '../base/work/worker-thread.js'
 import type { WorkOptions } from '../postgres/database.js'
 import type { Sql, Tx } from '../postgres/sql.js'
+import { chargeTokens } from '../store/accounts/buckets.js'
 import { holdSignIn } from '../store/accounts/refresh-tokens.js'
 import type { Context, RequestScope } from './context.js'
 import type { HttpRequest } from './http-request.js'
@@ -73,10 +75,10 @@ const PIECE_MS = 5
 let lastPiece: Promise<void> = Promise.resolve()
 
 /** Does work for which others wait at a lock: it takes no turns, and others go first after every piece. */
-export async function inPieces<Result>(steps: Steps<Result>): Promise<Result> {
+export async function inPieces<Result>(owner: string, steps: Steps<Result>): Promise<Result> {
   let begunMs = performance.now()
   for (;;) {
-    const step = steps.next()
+    const step = takeStep(owner, steps)
     if (step.done === true) return step.value
     if (performance.now() - begunMs < PIECE_MS) continue
     lastPiece = lastPiece.then(() => setImmediate())
@@ -128,7 +130,19 @@ export async function inPlanThread<Name extends PlanTask>(
   } catch (error) {
     if (!(error instanceof TaskFailed)) throw error
     ctx.app.log.warn({ tenant_id: tenantId, error }, 'a plan was too much for the thread that reads plans')
+    await chargeForTime(ctx, error.ms)
     const detail = `the plan could not be read or compared: ${error.why}; write fewer or shorter files and rules`
     throw new ApiError('PLAN_INVALID', { detail, problems: [detail] })
   }
+}
+
+/** Time that costs one request more. */
+const MS_PER_TOKEN = 100
+
+/** Counts work that was refused in the end as further requests of its tenant. */
+export async function chargeForTime(ctx: Context, ms: number): Promise<void> {
+  const tokens = Math.floor(ms / MS_PER_TOKEN)
+  if (tokens === 0) return
+  const bucket = ctx.signIn === null ? 'write' : 'dashboard'
+  await inStatement(ctx, (sql) => chargeTokens(sql, { owner: ctx.tenant.tenantId, bucket, tokens }))
 }

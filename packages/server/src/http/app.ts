@@ -3,6 +3,7 @@ import { ROUTES, type Route, type RouteName } from '@countersign/protocol'
 import { type AskedFor, explainArchived } from '../archives/explain-archived.js'
 import { addressKey } from '../base/address-key.js'
 import { ApiError } from '../base/api-error.js'
+import { heldThread } from '../base/work/held-thread.js'
 import type { Context } from '../context/context.js'
 import { readRequest } from '../context/http-request.js'
 import { largeReplies, leavePlaces } from '../context/places.js'
@@ -29,6 +30,12 @@ export interface AppParts extends AuthorizationParts {
 
 /** What the loop below sees of a handler; `handlers.ts` has checked each against its own route. */
 type AnyHandler = (ctx: never, input: never) => Promise<unknown>
+
+/** Stops, and evidence of what ran already, are taken however long their tenant blocked the thread. */
+const isAlwaysTaken = (name: RouteName, { throttle }: Route): boolean =>
+  throttle === 'stop' || throttle === 'evidence' || STOPS_BY_PEOPLE.has(name)
+
+const STOPS_BY_PEOPLE: ReadonlySet<RouteName> = new Set(['killSessionByPerson', 'killWorkflowByPerson'])
 
 /**
  * What happens to every request, in order: authenticate, throttle, parse, operate, reply.
@@ -67,6 +74,7 @@ export function createApp(parts: AppParts): RequestListener {
       const sessionId = readsSession.has(name) ? params.session_id : undefined
       const ctx = await authorize(open, route, { sessionId, rechecksKey: rechecksKey.has(name) })
       const owner = ctx.tenant?.tenantId ?? addressKey(open.request.clientAddress)
+      if (!isAlwaysTaken(name, route)) heldThread.requireShare(owner)
       let reply: unknown
       let input: Awaited<ReturnType<typeof parseInput>> | undefined
       try {

@@ -7,6 +7,7 @@ import { createLog, type Log } from '../base/log.js'
 import { createMemories } from '../base/memory/memories.js'
 import { createMetrics, type Metrics } from '../base/metrics.js'
 import { policyBytes, warmPolicies } from '../base/policy.js'
+import { heldThread } from '../base/work/held-thread.js'
 import { createCaptureRecorder } from '../captures/capture-recorder.js'
 import { createOfferedMemory } from '../captures/offered-memory.js'
 import { warmShapes } from '../context/json-body.js'
@@ -126,6 +127,7 @@ export function createRuntime(config: Config, databaseUrl: string, options: Star
   const metrics = createMetrics()
   const memories = createMemories({ memoryMb: config.memoryMb, metrics })
   memories.watch('policies', policyBytes)
+  heldThread.onLongStep((owner, ms) => log.warn({ owner, ms }, 'one step of work blocked the thread'))
   const clock = options.parts?.clock ?? (() => new Date())
   const random = secureRandom()
   let ready = true

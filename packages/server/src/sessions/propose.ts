@@ -262,7 +262,10 @@ async function decisionsOf(query: Query, { fixed }: SessionRow, seq: number): Pr
   const [event] = await query((sql) => loadEventsAt(sql, fixed, [seq]))
   const stored = await query((sql) => loadDecisions(sql, fixed, seq))
   if (event === undefined || stored === null) return null
-  const fit = await inPieces(decisionsFit(fixed.hashSalt, event.body as unknown as LedgerBody<'proposal'>, stored))
+  const fit = await inPieces(
+    fixed.tenantId,
+    decisionsFit(fixed.hashSalt, event.body as unknown as LedgerBody<'proposal'>, stored),
+  )
   return fit ? (stored.fullDecisions ?? stored.decisions) : null
 }
 
@@ -297,7 +300,7 @@ function hashOnce({ tenant, request }: Context, body: Body): (loaded: LoadedSess
     if (!isLong(request.http)) known = hashOfBody(fixed.hashSalt, body)
     else {
       const steps = hashInSteps(fixed.hashSalt, body)
-      known = await (locked ? inPieces(steps) : inOwedTurns(tenant.tenantId, steps))
+      known = await (locked ? inPieces : inOwedTurns)(tenant.tenantId, steps)
     }
     return known
   }

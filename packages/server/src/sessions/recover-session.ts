@@ -54,7 +54,7 @@ async function recovered({
     fence: session.head.state.fence,
     lease_until: session.head.leaseUntil.toISOString(),
     hash_salt: session.fixed.hashSalt,
-    in_doubt: await withArgumentsInDoubt(query, session, inPieces),
+    in_doubt: await withArgumentsInDoubt(query, session, (steps) => inPieces(session.fixed.tenantId, steps)),
     ledger: session.head.ledger,
   }
 }

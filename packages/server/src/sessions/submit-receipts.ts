@@ -41,7 +41,7 @@ export async function submitReceipts(
     const isPlain = body.fence === session.head.state.fence && ids.every((id) => awaited.has(id))
     if (!isPlain && !locked) return NEEDS_LOCK
     const calls = isPlain ? [] : await query((sql) => findCalls(sql, session, ids))
-    return judgeInTurn(ctx, loaded, judge(loaded, body, calls))
+    return judgeInTurn(ctx, loaded, judge(loaded, body, calls), { isRefusable: false })
   })
 }
 

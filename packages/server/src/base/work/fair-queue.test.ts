@@ -71,8 +71,14 @@ test('a full queue takes the newest of whoever has most, and refuses only those 
   expect(drain()).toEqual(['a1', 'b1', 'c1', 'a2'])
 })
 
-test('what was accepted for good keeps its place in a full queue', () => {
-  const { queue, add } = open(4, 3)
-  for (const name of ['a1', 'a2', 'a3']) queue.add({ owner: 'a', name, refuse: null })
-  expect(() => add('b', 'b1')).toThrowError(expect.objectContaining({ code: 'BUSY' }))
+test('what was accepted for good is never displaced, and takes the place of nobody else', () => {
+  const { queue, add, refused, drain } = open(2, 3)
+  for (let at = 1; at <= 5; at++) queue.add({ owner: 'a', name: `owed${at}`, refuse: null })
+  for (const name of ['a1', 'a2', 'b1']) add(name.slice(0, 1), name)
+  expect(() => add('a', 'a3')).toThrowError(expect.objectContaining({ code: 'RATE_LIMITED' }))
+  // Its newest that may be refused makes room for c, wherever it stands.
+  queue.add({ owner: 'a', name: 'owed6', refuse: null })
+  add('c', 'c1')
+  expect(refused).toEqual(['a2 BUSY'])
+  expect(drain()).toEqual(['owed1', 'b1', 'c1', 'owed2', 'owed3', 'owed4', 'owed5', 'a1', 'owed6'])
 })

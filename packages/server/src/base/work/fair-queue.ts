@@ -3,7 +3,7 @@ import { ApiError } from '../api-error.js'
 export interface FairQueueOptions {
   /** What waits, for the person who is refused: "plans and drafts of this tenant". */
   readonly what: string
-  /** How many may wait for one owner, and in all. */
+  /** How many that may still be refused wait for one owner, and in all. What was accepted for good counts for neither. */
   readonly perOwner: number
   readonly inAll: number
   /** How much each owner used lately: whoever used least comes next. Without it owners take turns. */
@@ -43,26 +43,49 @@ export function createFairQueue<Item extends Waiting>(options: FairQueueOptions)
   /** In the order of their turns: an owner that was served goes to the end. */
   const lines = new Map<string, Item[]>()
   let size = 0
+  let refusable = 0
+  const refusableOf = new Map<string, number>()
 
-  const waiting = (owner: string) => lines.get(owner)?.length ?? 0
+  const count = ({ owner, refuse }: Item, by: 1 | -1) => {
+    size += by
+    if (refuse === null) return
+    refusable += by
+    const left = (refusableOf.get(owner) ?? 0) + by
+    if (left === 0) refusableOf.delete(owner)
+    else refusableOf.set(owner, left)
+  }
 
   /** A full queue takes a place from whoever has most of them, so that no owner keeps the others out. */
   const displaceFor = (owner: string): boolean => {
-    let longest: Item[] = []
-    for (const line of lines.values()) if (line.length > longest.length && line.at(-1)?.refuse) longest = line
-    if (longest.length <= waiting(owner) + 1) return false
-    size -= 1
-    longest.pop()?.refuse?.(busy())
+    let [longest, most] = ['', 0]
+    for (const [other, waiting] of refusableOf) if (waiting > most) [longest, most] = [other, waiting]
+    if (most <= (refusableOf.get(owner) ?? 0) + 1) return false
+    const newest = lines.get(longest)?.findLast(({ refuse }) => refuse !== null)
+    if (newest === undefined) return false
+    remove(newest)
+    newest.refuse?.(busy())
     return true
   }
 
-  const busy = () => new ApiError('BUSY', { detail: `too many ${options.what} are waiting` }, RETRY_AFTER)
+  const busy = () => {
+    const detail = 'too many requests of this kind are waiting, of all tenants together; try again in a few seconds'
+    return new ApiError('BUSY', { detail }, RETRY_AFTER)
+  }
 
-  const lineOf = (owner: string): Item[] => {
-    const line = lines.get(owner) ?? []
-    lines.set(owner, line)
-    size += 1
+  const lineFor = (item: Item): Item[] => {
+    const line = lines.get(item.owner) ?? []
+    lines.set(item.owner, line)
+    count(item, 1)
     return line
+  }
+
+  const remove = (item: Item) => {
+    const line = lines.get(item.owner) ?? []
+    const at = line.indexOf(item)
+    if (at === -1) return
+    line.splice(at, 1)
+    count(item, -1)
+    if (line.length === 0) lines.delete(item.owner)
   }
 
   const whoseTurn = (mayGo?: (item: Item) => boolean): string | undefined => {
@@ -80,17 +103,17 @@ export function createFairQueue<Item extends Waiting>(options: FairQueueOptions)
 
   return {
     requireRoom: (owner) => {
-      if (waiting(owner) >= options.perOwner) {
+      if ((refusableOf.get(owner) ?? 0) >= options.perOwner) {
         const detail = `${options.perOwner} ${options.what} are waiting already; send the next one when they are answered`
         throw new ApiError('RATE_LIMITED', { detail }, RETRY_AFTER)
       }
-      if (size >= options.inAll && !displaceFor(owner)) throw busy()
+      if (refusable >= options.inAll && !displaceFor(owner)) throw busy()
     },
     add: (item) => {
-      lineOf(item.owner).push(item)
+      lineFor(item).push(item)
     },
     putBack: (item) => {
-      lineOf(item.owner).unshift(item)
+      lineFor(item).unshift(item)
     },
     next: (mayGo) => {
       const owner = whoseTurn(mayGo)
@@ -100,18 +123,11 @@ export function createFairQueue<Item extends Waiting>(options: FairQueueOptions)
       lines.delete(owner)
       if (line.length > 0) lines.set(owner, line)
       if (item === undefined) return null
-      size -= 1
+      count(item, -1)
       return item
     },
-    remove: (item) => {
-      const line = lines.get(item.owner) ?? []
-      const at = line.indexOf(item)
-      if (at === -1) return
-      line.splice(at, 1)
-      size -= 1
-      if (line.length === 0) lines.delete(item.owner)
-    },
-    waiting,
+    remove,
+    waiting: (owner) => lines.get(owner)?.length ?? 0,
     size: () => size,
   }
 }

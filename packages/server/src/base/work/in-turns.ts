@@ -1,6 +1,7 @@
 import { setTimeout } from 'node:timers/promises'
 import type { Steps } from '@countersign/engine'
 import { createFairQueue, type Waiting } from './fair-queue.js'
+import { takeStep } from './held-thread.js'
 
 export interface Turns {
   /** Does an owner's work step by step, with other requests in between. Throws 429 or 503 before anything is done. */
@@ -37,6 +38,7 @@ export interface TurnsSettings {
 const SETTINGS: TurnsSettings = { sliceMs: 5, restRatio: 2, maxRestMs: 250, perOwner: 8, inAll: 64 }
 
 interface Work extends Waiting {
+  readonly tenantId: string
   readonly steps: Steps<unknown>
   readonly finish: (value: unknown) => void
   readonly fail: (error: unknown) => void
@@ -54,7 +56,7 @@ export function createTurns(settings: Partial<TurnsSettings> = {}): Turns {
     const elapsed = () => performance.now() - startedAt
     try {
       do {
-        const step = work.steps.next()
+        const step = takeStep(work.tenantId, work.steps)
         if (step.done !== true) continue
         work.ms += elapsed()
         work.finish(step.value)
@@ -111,7 +113,7 @@ export function createTurns(settings: Partial<TurnsSettings> = {}): Turns {
       if (isRefusable) queue.requireRoom(owner)
       return new Promise((resolve, reject) => {
         const finish = (value: unknown) => resolve({ value: value as never, ms: work.ms })
-        const work: Work = { owner, steps, ms: 0, finish, fail: reject, refuse: isRefusable ? reject : null }
+        const work: Work = { owner, tenantId, steps, ms: 0, finish, fail: reject, refuse: isRefusable ? reject : null }
         begin(work)
       })
     },

@@ -1,16 +1,29 @@
 import { readFileSync } from 'node:fs'
 
+const THREAD_TIME = '/proc/thread-self/schedstat'
+
+/** Nanoseconds, or 0 where the system does not say. */
+function saidBySystem(): number {
+  try {
+    return Number(readFileSync(THREAD_TIME, 'latin1').split(' ')[0]) || 0
+  } catch {
+    return 0
+  }
+}
+
+/** Some kernels have the file, and write zeros into it. */
+const isKnown = saidBySystem() > 0
+let last = 0
+
 /**
  * How long this thread has had a processor, in milliseconds. Where others keep the processors busy, the clock tells
  * little about it. Linux says it for each thread; elsewhere the clock has to do.
  */
 export function processorMs(): number {
-  try {
-    const nanoseconds = Number(readFileSync('/proc/thread-self/schedstat', 'latin1').split(' ')[0])
-    return nanoseconds / 1e6
-  } catch {
-    return performance.now()
-  }
+  if (!isKnown) return performance.now()
+  // A reading that failed adds nothing.
+  last = Math.max(last, saidBySystem() / 1e6)
+  return last
 }
 
 /** To ask takes a hundredth of a millisecond: a step that is shorter than this is timed by the clock. */

@@ -19,6 +19,8 @@ export class TaskFailed extends Error {
     task: string,
     /** In words that whoever sent it can read: "it took longer than 10 seconds". */
     readonly why: string,
+    /** How long it had the thread. */
+    readonly ms = 0,
   ) {
     super(`${task} failed: ${why}`)
   }
@@ -120,15 +122,17 @@ export function createWorkerThread<Tasks extends TaskTypes>(
   const work = async (lane: Lane, task: Task): Promise<void> => {
     lane.isFree = false
     let end = () => {}
+    let begunMs = Number.POSITIVE_INFINITY
     const begun = () => {
       end = used.begin(task.owner)
+      begunMs = performance.now()
     }
     try {
       settle(task, await lane.thread.do(task, begun))
     } catch (error) {
       if (!(error instanceof ThreadEnded)) task.fail(error as Error)
       else if (lane.isSecond) queue.putBack({ ...task, isLong: true })
-      else task.fail(new TaskFailed(task.name, error.message))
+      else task.fail(new TaskFailed(task.name, error.message, Math.max(0, performance.now() - begunMs)))
     } finally {
       end()
       lane.isFree = true
