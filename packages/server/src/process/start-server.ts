@@ -33,6 +33,7 @@ import { startEmbeddedPostgres } from './embedded-postgres/start-embedded-postgr
 import { startJobs } from './jobs/start-jobs.js'
 import { ledgerSignerOf } from './ledger-signer.js'
 import type { Mailer } from './mail/mailer.js'
+import { nodeVersionProblem } from './node-version.js'
 import { createVersionWatch } from './version-watch.js'
 
 export interface StartOptions {
@@ -94,6 +95,8 @@ export async function startServer(config: Config, options: StartOptions = {}): P
     await runtime.clock.compare()
     runtime.clock.start()
     if (runtime.parts.ledgerSigner === null) log.warn({}, NO_LEDGER_KEY)
+    const unsafe = nodeVersionProblem(process.versions.node)
+    if (unsafe !== null) log.warn({}, unsafe)
     const jobs = startJobs(runtime.parts)
     undo.push(jobs.close)
     runtime.version.start({ known: await codeVersion(), onOutdated: () => void jobs.close() })
