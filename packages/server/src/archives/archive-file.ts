@@ -12,7 +12,7 @@ export class ArchiveError extends Error {
   override name = 'ArchiveError'
 }
 
-/** The folder or its disk takes no file, whoever's sessions are archived. */
+/** The folder cannot be written, for any tenant. */
 export class ArchivePlaceError extends ArchiveError {}
 
 const FORMAT = 'countersign-archive-1'

@@ -7,7 +7,7 @@ import { findHandoff, type LapsedOffer, listLapsedOffers, moveHandoff } from '..
 import { loadWorkflow, tryLockWorkflow } from '../store/workflows/workflows.js'
 import { handoffEvent } from './handoff-view.js'
 
-/** After so long of writing the offers are listed anew: whoever's lapsed meanwhile comes first then. */
+/** After so long of writing the offers are listed anew: those that lapsed meanwhile then come first. */
 const LIST_MS = 1_000
 
 /**

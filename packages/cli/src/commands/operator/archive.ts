@@ -15,7 +15,7 @@ export const archive: Command = {
       'A session whose ledger does not hold, or that keeps changing meanwhile, stays and is named. A tenant for which something',
       'fails is named with why; the others are archived. What is left of an archived session is its id, so that the id is not',
       'used again and a request for it says when it was archived. A file is as secret as the database.',
-      'Exit codes: 0 done; 1 something stays, as said, or no database, tenant or folder; 2 wrong usage.',
+      'Exit codes: 0 done; 1 some sessions could not be archived, or there is no database, tenant or folder; 2 wrong usage.',
     ].join('\n'),
   run: async (args, terminal) => {
     const options = { ...SETTING_FLAGS, before: text, to: text, tenant: text, idle: { type: 'boolean' as const } }
@@ -28,7 +28,9 @@ export const archive: Command = {
     try {
       await archiveTo(what, configOf(settings as Flags), (one) => archived.push(one))
     } catch (error) {
-      const saysMore = archived.slice(0, -1).some(({ failed, kept }) => failed !== null || kept.length > 0)
+      const saysMore = archived.some(
+        ({ failed, kept }, at) => kept.length > 0 || (failed !== null && at < archived.length - 1),
+      )
       if (saysMore || sessionsIn(archived) > 0) {
         report(archived, terminal)
         terminal.note('the run ended there: tenants after it were not looked at')

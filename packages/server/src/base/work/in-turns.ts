@@ -15,7 +15,7 @@ export interface WorkOwner {
   readonly tenantId: string
   /** Accepted already, so that it is not refused: the next part of a request, the plan of a session that exists. */
   readonly isOwed: boolean
-  /** A thread has had it in its line already, so that it is not refused here. Else it is like any other that is not owed. */
+  /** It already waited for the plan thread, so it is not refused here; otherwise it is treated as not owed. */
   readonly isBegun?: boolean
 }
 

@@ -49,7 +49,7 @@ export async function signHeads(tx: Tx, services: Services, signer: LedgerSigner
   const since = new Date(progress.until.getTime() - SETTLED_AFTER_MS)
   const moved = await listMovedLedgers(tx, { since, until }, MOVED_BATCH)
   const isAll = moved.length < MOVED_BATCH
-  // Whoever moves more than is signed is behind; the others are not behind with it.
+  // A tenant that outpaces the signing delays only itself.
   const recent =
     until === null ? [] : await listMovedLedgers(tx, { since: until, until: null, newest: NEWEST_EVENTS }, MOVED_BATCH)
   const round = await listNextLedgers(tx, progress, ROUND_BATCH)

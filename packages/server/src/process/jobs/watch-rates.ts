@@ -18,7 +18,7 @@ import type { SharedJob } from './job.js'
 const PLANS_PER_PIECE = 10
 /** How often each is looked at. */
 const EVERY_SECONDS = 600
-/** Of a tenant that had more lately, no plan is looked at for a minute: those of others do not wait for all of its plans. */
+/** The plans of a tenant that used more lately wait a minute, so that those of others come first. */
 const SHARE_MS = 2_000
 const PUT_OFF_SECONDS = 60
 
