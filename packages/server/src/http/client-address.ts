@@ -1,5 +1,6 @@
 import type { IncomingMessage } from 'node:http'
 import { BlockList, isIP } from 'node:net'
+import { plainAddress } from '../base/address-key.js'
 import { headerOf } from '../context/http-request.js'
 
 export type ClientAddress = (incoming: Pick<IncomingMessage, 'socket' | 'rawHeaders'>) => string
@@ -14,13 +15,13 @@ const MOST_HOPS = 16
 export function clientAddressBehind(trustedProxies: readonly string[]): ClientAddress {
   const isTrusted = trustedNetworks(trustedProxies)
   return ({ socket, rawHeaders }) => {
-    let address = plain(socket.remoteAddress ?? '')
+    let address = plainAddress(socket.remoteAddress ?? '')
     if (!isTrusted(address)) return address
     const hops = headerOf(rawHeaders, 'x-forwarded-for') ?? ''
     let end = hops.length
     for (let hop = 0; hop < MOST_HOPS && end > 0 && isTrusted(address); hop++) {
       const comma = hops.lastIndexOf(',', end - 1)
-      const before = plain(hops.slice(comma + 1, end).trim())
+      const before = plainAddress(hops.slice(comma + 1, end).trim())
       if (isIP(before) === 0) break
       address = before
       end = comma
@@ -39,10 +40,7 @@ export function trustedNetworks(networks: readonly string[]): (address: string) 
     else trusted.addSubnet(address, Number(bits), family)
   }
   return (given) => {
-    const address = plain(given)
+    const address = plainAddress(given)
     return isIP(address) !== 0 && trusted.check(address, isIP(address) === 6 ? 'ipv6' : 'ipv4')
   }
 }
-
-/** IPv4 through an IPv6 socket looks like ::ffff:192.0.2.1. */
-const plain = (address: string) => address.replace(/^::ffff:(?=[0-9.]+$)/i, '')
