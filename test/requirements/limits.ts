@@ -112,6 +112,13 @@ export const limits = {
   'limit.memory.bodies': 'Large request bodies wait for their turn, and a body has at most 500,000 values',
   'limit.connections.readers': 'A client that does not read its reply loses its connection; one that reads slowly gets all of it',
   'limit.connections.count': 'Connections are limited in all and per address, and one too many is told so',
+  'limit.connections.networks': 'The addresses of one /64 of IPv6 count as one address, and IPv4 through an IPv6 socket as IPv4',
+  'limit.connections.open-requests':
+    'One client behind a proxy, and one tenant, has a quarter of the connections for its requests; kills of a tenant count apart',
+  'limit.connections.displaced':
+    'When all connections are taken, the network or client with most that wait for a head or a body loses the oldest of them to a newcomer',
+  'limit.connections.endings':
+    'Of bodies that end together before they came, sixteen are refused in a turn of the event loop, and nothing is written for clients that left',
   'limit.connections.pieces':
     'A body comes in at most 1,024 pieces and one more for every 64 bytes; what follows is skipped, and other requests are read whole',
   'limit.connections.pipelined': 'A connection has one request under way and two that wait; one more ends it, and what follows in the same piece is not read',

@@ -25,6 +25,32 @@ export const wireSabotages: Bugs = {
     },
     { breaks: 'limit.memory.open-bodies', from: "  if (auth === 'none') return LIMITS.openBodyBytes\n", to: '' },
   ],
+  'packages/server/src/http/connections.ts': [
+    {
+      breaks: 'limit.connections.networks',
+      from: "const address = plainAddress(socket.remoteAddress ?? '')",
+      to: "const address = socket.remoteAddress ?? ''",
+    },
+    {
+      breaks: 'limit.connections.displaced',
+      from: 'if (oldest.underWay?.complete) {',
+      to: 'if (oldest.underWay !== null) {',
+    },
+  ],
+  'packages/server/src/http/open-requests.ts': [
+    {
+      breaks: 'limit.connections.open-requests',
+      from: 'const owner = isStop ? `${sender} stop` : sender',
+      to: 'const owner = sender',
+    },
+  ],
+  'packages/server/src/http/read-body.ts': [
+    {
+      breaks: 'limit.connections.endings',
+      from: 'turns.take({ owner: () => owner, begin: () => fail(error()) })',
+      to: 'fail(error())',
+    },
+  ],
   'packages/server/src/http/http-server.ts': [
     { breaks: 'limit.connections.pipelined', from: 'const MAX_PIPELINED = 2', to: 'const MAX_PIPELINED = 3' },
     {

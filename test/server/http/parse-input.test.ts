@@ -6,6 +6,7 @@ import { LIMITS, ROUTES, type Route, type RouteName } from '@countersign/protoco
 import { expect, test } from 'vitest'
 import { createMemories } from '../../../packages/server/src/base/memory/memories.js'
 import { readRequest } from '../../../packages/server/src/context/http-request.js'
+import { createTurns } from '../../../packages/server/src/http/begin-in-turn.js'
 import { createHeldBodies } from '../../../packages/server/src/http/held-bodies.js'
 import { readBody } from '../../../packages/server/src/http/read-body.js'
 import { proves } from '../../support/proves.js'
@@ -192,7 +193,13 @@ test('a body sent byte by byte is cut off with 408', async () => {
   const head = { method: 'POST', url: '/', rawHeaders: ['content-type', 'application/json'] }
   const request = readRequest(Object.assign(slow, head) as unknown as IncomingMessage)
   await expect(
-    readBody(request, { maxBytes: 100, maxSeconds: 0.05, owner: 'a', bodies: createHeldBodies(createMemories()) }),
+    readBody(request, {
+      maxBytes: 100,
+      maxSeconds: 0.05,
+      owner: 'a',
+      bodies: createHeldBodies(createMemories()),
+      turns: createTurns(),
+    }),
   ).rejects.toMatchObject({
     code: 'REQUEST_TIMEOUT',
   })

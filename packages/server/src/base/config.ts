@@ -87,14 +87,14 @@ export const SETTINGS = {
     env: 'COUNTERSIGN_MAX_CONNECTIONS',
     flag: 'max-connections',
     default: '2000',
-    help: 'client connections open at once; one more gets 503 BUSY and is closed',
+    help: 'client connections open at once; one more takes the place of one that waits, of whoever holds most, or gets 503 BUSY and is closed; one sender has open requests on a quarter of them',
     parse: integer(10, 1_000_000),
   }),
   maxConnectionsPerAddress: setting({
     env: 'COUNTERSIGN_MAX_CONNECTIONS_PER_ADDRESS',
     flag: 'max-connections-per-address',
     default: '500',
-    help: 'the same for one address; does not apply to trusted proxies, which speak for many clients',
+    help: 'connections of one address (a /64 of IPv6), and open requests of one client behind a trusted proxy, or of one tenant; the proxy itself may have any number of connections',
     parse: integer(1, 1_000_000),
   }),
   replySeconds: setting({

@@ -11,11 +11,12 @@ import { writeReply } from '../context/write-json.js'
 import { type AuthorizationParts, createAuthorization, type Entered } from '../entry/authorize.js'
 import { checkKeyBeforeRefusal, requireCheckedKey } from '../entry/recent-key.js'
 import { senderAt } from '../entry/senders.js'
-import { beginInTurn } from './begin-in-turn.js'
+import { beginInTurn, createTurns } from './begin-in-turn.js'
 import { clientAddressBehind } from './client-address.js'
 import { createFrame, type Serve } from './frame.js'
 import { bodyReaders, handlers as builtHandlers, hasLargeReply, readsSession, rechecksKey } from './handlers.js'
 import { createHeldBodies } from './held-bodies.js'
+import { createOpenRequests } from './open-requests.js'
 import { registerPages } from './pages.js'
 import { maxBodyBytes, parseInput } from './parse-input.js'
 import { announcedBytes, hasBody } from './read-body.js'
@@ -43,7 +44,9 @@ const STOPS_BY_PEOPLE: ReadonlySet<RouteName> = new Set(['killSessionByPerson', 
  */
 export function createApp(parts: AppParts): RequestListener {
   const router = createRouter<Serve>()
-  const frame = createFrame(parts)
+  const openRequests = createOpenRequests(parts)
+  const frame = createFrame(parts, openRequests)
+  const turns = createTurns()
   const bodies = createHeldBodies(parts.memories)
   const { authorize, refuse } = createAuthorization(parts)
   const handlers: Readonly<Partial<Record<RouteName, AnyHandler>>> = parts.handlers ?? builtHandlers
@@ -73,6 +76,7 @@ export function createApp(parts: AppParts): RequestListener {
       if (stopReason !== null) throw stopped(stopReason)
       const sessionId = readsSession.has(name) ? params.session_id : undefined
       const ctx = await authorize(open, route, { sessionId, rechecksKey: rechecksKey.has(name) })
+      if (ctx.tenant !== undefined) openRequests.prove(open.request, ctx.tenant.tenantId)
       const owner = ctx.tenant?.tenantId ?? addressKey(open.request.clientAddress)
       if (!isAlwaysTaken(name, route)) heldThread.requireShare(owner)
       let reply: unknown
@@ -84,6 +88,7 @@ export function createApp(parts: AppParts): RequestListener {
           input = await parseInput(route, open.request.http, params, {
             owner,
             bodies,
+            turns,
             read: reader && ((bytes) => reader(ctx as never, bytes)),
           })
         } finally {
@@ -150,7 +155,7 @@ export function createApp(parts: AppParts): RequestListener {
     })
   }
   const clientAddress = clientAddressBehind(parts.config.trustedProxies)
-  return beginInTurn(begin, (incoming) => senderAt(incoming, () => clientAddress(incoming)))
+  return beginInTurn(begin, (incoming) => senderAt(incoming, () => clientAddress(incoming)), turns)
 }
 
 /** The session and workflow that a request names: in its path, or in the body that creates a session. */

@@ -1,27 +1,35 @@
 import type { IncomingMessage, RequestListener } from 'node:http'
 import { createFairQueue, type Waiting } from '../base/work/fair-queue.js'
 
-interface Request extends Waiting {
+/** Works of some microseconds to a millisecond, in turn between those they are done for. */
+export interface Turns {
+  take(turn: Turn): void
+}
+
+export interface Turn {
+  /** Asked where it has to wait. */
+  readonly owner: () => string
   readonly begin: () => void
-  /** Nobody waits for the reply any more, and nothing has been done. */
-  readonly isGone: () => boolean
+  /** Nobody waits for it any more, and nothing has been done. */
+  readonly isGone?: () => boolean
 }
 
 /** Some milliseconds of work, with what their replies from the database bring. */
 const AT_ONCE = 16
 
-/**
- * Begins so many requests in one turn of the event loop, in turn between those who sent them. Whoever has hundreds of
- * connections would otherwise have hundreds of requests begun before the next one of anybody else, and at every step of it.
- */
-export function beginInTurn(app: RequestListener, senderOf: (incoming: IncomingMessage) => string): RequestListener {
-  const waiting = createFairQueue<Request>({ what: 'requests', perOwner: Infinity, inAll: Infinity })
+/** So many in one turn of the event loop, at once where few come. */
+export function createTurns(): Turns {
+  const waiting = createFairQueue<Waiting & Pick<Turn, 'begin' | 'isGone'>>({
+    what: 'requests',
+    perOwner: Infinity,
+    inAll: Infinity,
+  })
   let begun = 0
 
   const nextTurn = () => {
     begun = 0
     for (let next = waiting.next(); next !== null; next = waiting.next()) {
-      if (next.isGone()) continue
+      if (next.isGone?.()) continue
       begin(next.begin)
       if (begun === AT_ONCE) return
     }
@@ -33,9 +41,23 @@ export function beginInTurn(app: RequestListener, senderOf: (incoming: IncomingM
     run()
   }
 
-  return (incoming, outgoing) => {
-    const run = () => app(incoming, outgoing)
-    if (begun < AT_ONCE && waiting.size() === 0) begin(run)
-    else waiting.add({ owner: senderOf(incoming), refuse: null, begin: run, isGone: () => incoming.socket.destroyed })
+  return {
+    take: ({ owner, ...turn }) => {
+      if (begun < AT_ONCE && waiting.size() === 0) begin(turn.begin)
+      else waiting.add({ owner: owner(), refuse: null, ...turn })
+    },
   }
 }
+
+/**
+ * Begins requests in turn between those who sent them. Whoever has hundreds of connections would otherwise have hundreds
+ * of requests begun before the next one of anybody else, and at every step of it.
+ */
+export const beginInTurn =
+  (app: RequestListener, senderOf: (incoming: IncomingMessage) => string, turns = createTurns()): RequestListener =>
+  (incoming, outgoing) =>
+    turns.take({
+      owner: () => senderOf(incoming),
+      begin: () => app(incoming, outgoing),
+      isGone: () => incoming.socket.destroyed,
+    })

@@ -1,5 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
+import { ROUTES, type Route } from '@countersign/protocol'
 import { addressKey } from '../base/address-key.js'
+import { ApiError } from '../base/api-error.js'
 import { makeId } from '../base/crypto/secrets.js'
 import type { Metrics } from '../base/metrics.js'
 import type { OpenContext, RequestScope, Services } from '../context/context.js'
@@ -7,6 +9,7 @@ import type { HttpRequest } from '../context/http-request.js'
 import { ReplyHeaders } from '../context/reply-headers.js'
 import { clientAddressBehind } from './client-address.js'
 import { errorReply, toApiError } from './error-reply.js'
+import type { OpenRequests } from './open-requests.js'
 import type { Reply } from './reply.js'
 import type { Params } from './router.js'
 import { securityHeaders } from './security-headers.js'
@@ -17,7 +20,7 @@ export type Serve = (request: HttpRequest, outgoing: ServerResponse, params: Par
 export type Frame = (routeName: string, answer: Answer) => Serve
 
 /** Around every reply: request id, time, log line, metrics, headers, and what becomes of an error. */
-export function createFrame(services: Services): Frame {
+export function createFrame(services: Services, openRequests: OpenRequests): Frame {
   const { config, metrics } = services
   const clientAddress = clientAddressBehind(config.trustedProxies)
   const fixedHeaders = securityHeaders(config.mode)
@@ -36,14 +39,20 @@ export function createFrame(services: Services): Frame {
 
   return (routeName, answer) => {
     const measure = measureAnswers(metrics, routeName)
+    const stops = (ROUTES as Readonly<Record<string, Route>>)[routeName]?.throttle === 'stop'
     return async (http, outgoing, params) => {
       const startedAt = performance.now()
       const request = scopeOf(http)
       let reply: Reply
       try {
+        openRequests.enter(request, stops)
         reply = await answer({ app: services, request }, params)
       } catch (error) {
+        // Refused, and nobody is there to hear it: thousands of clients may leave at the same moment.
+        if (error instanceof ApiError && http.incoming.socket?.destroyed) return
         reply = failed(request, error)
+      } finally {
+        openRequests.leave(request)
       }
       const { status, body } = reply
       const length = Buffer.byteLength(body)

@@ -2,18 +2,10 @@ import { createServer, type IncomingMessage, type RequestListener, type Server }
 import type { Socket } from 'node:net'
 import { LIMITS } from '@countersign/protocol'
 import { ApiError } from '../base/api-error.js'
-import type { Config } from '../base/config.js'
-import type { Log } from '../base/log.js'
 import type { Metrics } from '../base/metrics.js'
-import { trustedNetworks } from './client-address.js'
+import { type ConnectionParts, createConnections } from './connections.js'
 import { errorReply } from './error-reply.js'
 import { countPieces, stopParsing } from './parser-hooks.js'
-
-export interface HttpServerParts {
-  readonly config: Pick<Config, 'maxConnections' | 'maxConnectionsPerAddress' | 'trustedProxies'>
-  readonly log: Log
-  readonly metrics: Metrics
-}
 
 /** How long each part of a connection's life may take, in milliseconds. A body has its own limit, and so has a reply. */
 const TIMEOUTS = {
@@ -24,17 +16,21 @@ const TIMEOUTS = {
 }
 
 /** Node's HTTP server with bounds for everything that a stranger can hold open. */
-export function createHttpServer(app: RequestListener, parts: HttpServerParts): Server {
-  const serveRight = withRightHead(oneAtATime(app, parts.metrics), parts.metrics)
+export function createHttpServer(app: RequestListener, parts: ConnectionParts): Server {
+  const connections = createConnections(parts)
+  const begin: RequestListener = (incoming, outgoing) => {
+    connections.begin(incoming, outgoing)
+    app(incoming, outgoing)
+  }
+  const serveRight = withRightHead(oneAtATime(begin, parts.metrics), parts.metrics)
   // What Node refuses by itself passes none of our bounds: a stranger's read of 64 kB had 2,500 requests without a host.
   const server = createServer({ ...TIMEOUTS, requireHostHeader: false }, serveRight)
   server.on('checkExpectation', serveRight)
   // Node drops what comes after them without a word: more than are refused, so that a request is served whole or not.
   server.maxHeadersCount = 2 * LIMITS.headerLines
   const [serve] = server.listeners('connection') as [(socket: Socket) => void]
-  const admit = createAdmission(parts)
   server.removeAllListeners('connection').on('connection', (socket: Socket) => {
-    if (admit(socket)) serve.call(server, socket)
+    if (connections.admit(socket)) serve.call(server, socket)
   })
   // Those that are being refused count as well: beyond them a connection is closed without a word.
   server.maxConnections = parts.config.maxConnections + MAX_REFUSALS
@@ -106,73 +102,4 @@ function oneAtATime(app: RequestListener, metrics: Metrics): RequestListener {
       app(incoming, outgoing)
     })
   }
-}
-
-type Refusal = 'too_many' | 'too_many_of_address'
-
-const REFUSALS: Readonly<Record<Refusal, string>> = {
-  too_many: 'this instance has as many connections as it may (COUNTERSIGN_MAX_CONNECTIONS); try again soon',
-  too_many_of_address:
-    'this address has as many connections as it may (COUNTERSIGN_MAX_CONNECTIONS_PER_ADDRESS); close some of them',
-}
-
-function createAdmission({ config, log, metrics }: HttpServerParts): (socket: Socket) => boolean {
-  const isProxy = trustedNetworks(config.trustedProxies)
-  const perAddress = new Map<string, number>()
-  let all = 0
-  let saidAtMs = Number.NEGATIVE_INFINITY
-
-  const problemOf = (address: string): Refusal | null => {
-    if (all >= config.maxConnections) return 'too_many'
-    // Behind a proxy all clients come from its address.
-    const own = perAddress.get(address) ?? 0
-    return own >= config.maxConnectionsPerAddress && !isProxy(address) ? 'too_many_of_address' : null
-  }
-
-  const refuse = (socket: Socket, reason: Refusal) => {
-    metrics.count('countersign_connections_dropped_total', { reason })
-    if (performance.now() - saidAtMs > SAY_AGAIN_MS) {
-      saidAtMs = performance.now()
-      log.warn({ reason, address: socket.remoteAddress, connections: all }, 'connections are refused')
-    }
-    answerBusy(socket, reason)
-  }
-
-  return (socket) => {
-    const address = socket.remoteAddress ?? ''
-    const reason = problemOf(address)
-    if (reason !== null) {
-      refuse(socket, reason)
-      return false
-    }
-    all += 1
-    perAddress.set(address, (perAddress.get(address) ?? 0) + 1)
-    socket.once('close', () => {
-      all -= 1
-      const left = (perAddress.get(address) ?? 0) - 1
-      if (left > 0) perAddress.set(address, left)
-      else perAddress.delete(address)
-    })
-    return true
-  }
-}
-
-const SAY_AGAIN_MS = 60_000
-const REFUSED_MS = 1_000
-
-/** Whatever is asked: the answer is there before the question, and the connection ends. */
-function answerBusy(socket: Socket, reason: Refusal): void {
-  const { body } = errorReply(new ApiError('BUSY', { detail: REFUSALS[reason] }))
-  const head = [
-    'HTTP/1.1 503 Service Unavailable',
-    'content-type: application/problem+json',
-    `content-length: ${Buffer.byteLength(body)}`,
-    'retry-after: 1',
-    'connection: close',
-  ]
-  socket.on('error', () => {})
-  socket.setTimeout(REFUSED_MS, () => socket.destroy())
-  const cut = setTimeout(() => socket.destroy(), REFUSED_MS).unref()
-  socket.once('close', () => clearTimeout(cut))
-  socket.resume().end(`${head.join('\r\n')}\r\n\r\n${body}`)
 }

@@ -5,6 +5,7 @@ import { expect, test } from 'vitest'
 import { ApiError } from '../base/api-error.js'
 import { createMemories } from '../base/memory/memories.js'
 import { readRequest } from '../context/http-request.js'
+import { createTurns } from './begin-in-turn.js'
 import { createHeldBodies } from './held-bodies.js'
 import { parseInput } from './parse-input.js'
 
@@ -53,7 +54,7 @@ const BODIES = {
   },
 } as const satisfies Partial<Record<keyof typeof ROUTES, JsonValue>>
 
-const SENDER = { owner: 'a', bodies: createHeldBodies(createMemories()) }
+const SENDER = { owner: 'a', bodies: createHeldBodies(createMemories()), turns: createTurns() }
 
 const parsed = async (route: Route, body: unknown): Promise<unknown> => {
   const head = { method: 'POST', url: '/', rawHeaders: ['content-type', 'application/json'], complete: true }

@@ -4,6 +4,7 @@ import { ApiError } from '../base/api-error.js'
 import type { HttpRequest } from '../context/http-request.js'
 import { checked, checkedInSteps, parsedBytes, READ_HERE, readJson } from '../context/json-body.js'
 import { inOwedTurns, isLong } from '../context/work.js'
+import type { Turns } from './begin-in-turn.js'
 import { type HeldBodies, SMALL_BODY_BYTES } from './held-bodies.js'
 import { hasBody, readBody } from './read-body.js'
 
@@ -36,6 +37,8 @@ async function checkedBody(
 export interface Sender {
   readonly owner: string
   readonly bodies: HeldBodies
+  /** In which bodies that fail are refused. */
+  readonly turns: Turns
   /** In place of what the route's shape makes of the body. */
   readonly read?: ((bytes: Uint8Array) => Promise<unknown>) | undefined
 }
@@ -55,9 +58,9 @@ function readInput(route: Route, request: HttpRequest, sender: Sender): Promise<
 }
 
 async function readValue(route: Route, request: HttpRequest, sender: Sender): Promise<unknown> {
-  const { owner, bodies, read } = sender
+  const { owner, bodies, turns, read } = sender
   const work = <Result>(steps: Steps<Result>) => (isLong(request) ? inOwedTurns(owner, steps) : runToEnd(steps))
-  const bytes = await readBody(request, { maxBytes: maxBodyBytes(route), owner, bodies })
+  const bytes = await readBody(request, { maxBytes: maxBodyBytes(route), owner, bodies, turns })
   if (bytes.length > SMALL_BODY_BYTES) {
     const held = read ? bytes.length * BYTES_PER_BYTE : await work(parsedBytes(bytes, READ_HERE))
     await bodies.beforeParsing(request.incoming, owner, held)

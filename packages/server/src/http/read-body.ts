@@ -2,6 +2,7 @@ import type { IncomingMessage } from 'node:http'
 import { LIMITS } from '@countersign/protocol'
 import { ApiError } from '../base/api-error.js'
 import type { HttpRequest } from '../context/http-request.js'
+import type { Turns } from './begin-in-turn.js'
 import { type HeldBodies, SMALL_BODY_BYTES } from './held-bodies.js'
 import { isCut } from './parser-hooks.js'
 
@@ -10,6 +11,7 @@ const CLOSE = { connection: 'close' }
 
 interface ReadOptions {
   readonly bodies: HeldBodies
+  readonly turns: Turns
   /** Whose share a large body counts against. */
   readonly owner: string
   readonly maxBytes: number
@@ -54,6 +56,10 @@ export function announcedBytes(request: HttpRequest): number | null {
 
 const tooLarge = () => new ApiError('BODY_TOO_LARGE', {}, CLOSE)
 
+const tooSlow = () => new ApiError('REQUEST_TIMEOUT', {}, CLOSE)
+
+const incomplete = () => new ApiError('INVALID_REQUEST', { detail: 'the body is incomplete' }, CLOSE)
+
 const tooManyPieces = () =>
   new ApiError('INVALID_REQUEST', { detail: 'the body comes in very many small pieces; send larger ones' }, CLOSE)
 
@@ -65,7 +71,7 @@ const arrived = (incoming: IncomingMessage): Buffer => (incoming.read() as Buffe
 
 function arriving(
   incoming: IncomingMessage,
-  { maxBytes, maxSeconds = LIMITS.bodySeconds }: ReadOptions,
+  { maxBytes, maxSeconds = LIMITS.bodySeconds, owner, turns }: ReadOptions,
 ): Promise<Buffer> {
   return new Promise((done, fail) => {
     const chunks: Buffer[] = []
@@ -89,8 +95,13 @@ function arriving(
       finishReading()
       done(Buffer.concat(chunks))
     }
-    const broken = () => refuse(new ApiError('INVALID_REQUEST', { detail: 'the body is incomplete' }, CLOSE))
-    const timer = setTimeout(() => refuse(new ApiError('REQUEST_TIMEOUT', {}, CLOSE)), maxSeconds * 1_000)
+    // Thousands can end at the same moment, and what follows takes longer than this.
+    const refuseInTurn = (error: () => ApiError) => {
+      finishReading()
+      turns.take({ owner: () => owner, begin: () => fail(error()) })
+    }
+    const broken = () => refuseInTurn(incomplete)
+    const timer = setTimeout(() => refuseInTurn(tooSlow), maxSeconds * 1_000)
     incoming.on('data', keep).on('end', end).on('error', broken).on('close', broken)
     if (incoming.destroyed) broken()
   })
