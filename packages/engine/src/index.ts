@@ -87,6 +87,7 @@ export { equalValues } from './json/equal-values.js'
 export { hashValue, hashValueInSteps, saltedHash, saltedHashInSteps, sha256Hex } from './json/hash.js'
 export { type CompiledPath, compilePath, locationPath, type PathCompilation, type PathNode } from './json/json-path.js'
 export { leavesOf } from './json/leaves.js'
+export { type JsonMeasure, measureJson } from './json/measure-json.js'
 export {
   type CompiledSchema,
   compileSchema,

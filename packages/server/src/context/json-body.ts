@@ -1,9 +1,15 @@
-import { holdsNul, parseStrictJsonInSteps, runToEnd, type Steps, type StrictJson } from '@countersign/engine'
+import {
+  holdsNul,
+  measureJson,
+  parseStrictJsonInSteps,
+  runToEnd,
+  type Steps,
+  type StrictJson,
+} from '@countersign/engine'
 import { type JsonValue, LIMITS, ROUTES, type Route } from '@countersign/protocol'
 import { z } from 'zod'
 import { ApiError } from '../base/api-error.js'
 import { firstFaults } from './first-faults.js'
-import { measureJson } from './measure-json.js'
 
 /** The value of a body, or 400. */
 export function* readJson(bytes: Uint8Array, route: JsonRules = {}): Steps<JsonValue> {

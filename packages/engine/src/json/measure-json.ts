@@ -1,11 +1,12 @@
-import type { Steps } from '@countersign/engine'
 import { LIMITS } from '@countersign/protocol'
+import type { Steps } from '../text/steps.js'
 
 const QUOTE = 0x22
 const BACKSLASH = 0x5c
 const COMMA = 0x2c
 const BRACKET = 0x5b
 const BRACE = 0x7b
+const [END_OF_BRACKET, END_OF_BRACE] = [0x5d, 0x7d]
 const COLON = 0x3a
 const DOT = 0x2e
 const [ZERO, NINE] = [0x30, 0x39]
@@ -30,6 +31,8 @@ export interface JsonMeasure {
   readonly values: number
   /** How many different names its members have, counted up to one more than a body may have. */
   readonly names: number
+  /** How many objects and lists stand in each other, at most. */
+  readonly depth: number
   /** About what they take in memory. */
   readonly bytes: number
 }
@@ -40,6 +43,8 @@ export function* measureJson(text: Uint8Array): Steps<JsonMeasure> {
   const names = new Set<string>()
   let commas = 0
   let containers = 0
+  let open = 0
+  let depth = 0
   let isInString = false
   let stringStart = 0
   let stringEnd = 0
@@ -64,7 +69,11 @@ export function* measureJson(text: Uint8Array): Steps<JsonMeasure> {
           isInString = true
           stringStart = at + 1
         } else if (byte === COMMA) commas += 1
-        else if (byte === BRACE || byte === BRACKET) containers += 1
+        else if (byte === BRACE || byte === BRACKET) {
+          containers += 1
+          open += 1
+          if (open > depth) depth = open
+        } else if (byte === END_OF_BRACE || byte === END_OF_BRACKET) open -= 1
         else if (byte === COLON && names.size <= LIMITS.bodyNames)
           names.add(buffer.toString('latin1', stringStart, stringEnd))
       }
@@ -74,6 +83,7 @@ export function* measureJson(text: Uint8Array): Steps<JsonMeasure> {
   return {
     values: 1 + commas + containers + longNumbers * (VALUES_PER_LONG_NUMBER - 1),
     names: names.size,
+    depth,
     bytes: text.length * BYTES_PER_BYTE + containers * BYTES_PER_CONTAINER + commas * BYTES_PER_VALUE,
   }
 }

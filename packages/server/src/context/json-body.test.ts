@@ -1,9 +1,8 @@
-import { runToEnd } from '@countersign/engine'
+import { measureJson, runToEnd } from '@countersign/engine'
 import { LIMITS } from '@countersign/protocol'
 import { expect, test } from 'vitest'
 import { proves } from '../../../../test/support/proves.js'
 import { type BodyLimits, parsedBytes, READ_BESIDE, READ_HERE } from './json-body.js'
-import { measureJson } from './measure-json.js'
 
 const measured = (text: string) => runToEnd(measureJson(Buffer.from(text)))
 
@@ -15,6 +14,14 @@ test.each([
   ['["a","b"]', 0],
 ])('%s: its members have %i names', (text, names) => {
   expect(measured(text).names).toBe(names)
+})
+
+test.each([
+  ['1', 0],
+  ['[[],{},[[]]]', 3],
+  ['{"a[[":"[[{","b\\"[":[]}', 2],
+])('%s: it is %i deep', (text, depth) => {
+  expect(measured(text).depth).toBe(depth)
 })
 
 proves('limit.fair.values', 'a number of more than 17 digits counts as ten values', () => {
