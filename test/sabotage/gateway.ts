@@ -24,6 +24,27 @@ export const gatewaySabotages: Bugs = {
       to: 'upstream',
     },
   ],
+  'packages/gateway/src/http/held-body.ts': [
+    {
+      breaks: 'gateway.fair.bodies',
+      from: 'createRoom({ bound: 1, share: 1,',
+      to: 'createRoom({ bound: 99, share: 99,',
+    },
+    { breaks: 'gateway.fair.bodies', from: 'share: (heapBytes * part) / 2', to: 'share: heapBytes * part' },
+  ],
+  'packages/gateway/src/http/room.ts': [
+    {
+      breaks: 'gateway.fair.bodies',
+      from: '        // Whoever had a turn comes last.\n        waiting.delete(client)\n',
+      to: '        if (others.length === 0) waiting.delete(client)\n',
+    },
+  ],
+  'packages/gateway/src/http/measure-body.ts': [
+    { breaks: 'gateway.fair.values', from: 'values > LIMITS.bodyValues', to: 'values > LIMITS.recordedBodyValues' },
+  ],
+  'packages/gateway/src/http/admit-connections.ts': [
+    { breaks: 'gateway.fair.connections', from: 'own >= ofAddress', to: 'own >= ofAll' },
+  ],
   'packages/gateway/src/wire/messages.ts': [
     { breaks: 'gateway.passes', from: 'const NOT_PASSED = [\n', to: "const NOT_PASSED = [\n  'x-request-id',\n" },
     { breaks: 'gateway.keys-stay', from: "  'expect',", to: "  'expect',\n  'authorization'," },

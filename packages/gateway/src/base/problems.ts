@@ -3,6 +3,7 @@ export const PROBLEMS = {
   path_invalid: { status: 400, title: 'the path cannot be read safely' },
   header_repeated: { status: 400, title: 'a header that decides stands twice in the request' },
   body_invalid: { status: 400, title: 'the body is not what this route reads' },
+  body_depth: { status: 400, title: 'the body is nested more deeply than the gateway reads' },
   session_invalid: { status: 400, title: 'the session header is not the id of a session' },
   unauthorized: { status: 401, title: 'the API key of Countersign is missing or another' },
   origin_refused: { status: 403, title: 'a web page may not use the gateway' },
@@ -12,11 +13,13 @@ export const PROBLEMS = {
   method_refused: { status: 405, title: 'the route does not take this method' },
   body_slow: { status: 408, title: 'the body came too slowly' },
   body_too_large: { status: 413, title: 'the body is larger than the gateway reads' },
+  body_values: { status: 413, title: 'the body has more values or names than the gateway reads' },
   content_type: { status: 415, title: 'the body must be JSON' },
   upgrade_refused: { status: 400, title: 'connections cannot be upgraded' },
   upstream_unreachable: { status: 502, title: 'the upstream did not answer' },
   upstream_invalid: { status: 502, title: 'the answer of the upstream cannot be judged' },
   service_unavailable: { status: 503, title: 'the Countersign server cannot be asked, so nothing is let through' },
+  busy: { status: 503, title: 'too many large bodies, or too many connections, at once' },
   internal: { status: 500, title: 'the gateway failed' },
 } as const satisfies Record<string, { status: number; title: string }>
 
@@ -44,6 +47,7 @@ export class GatewayProblem extends Error {
 export function problemResponse(problem: GatewayProblem, headers: Record<string, string> = {}): Response {
   const { code, message, status } = problem
   const body = { type: 'error', error: { type: 'countersign_gateway', code: `countersign_${code}`, message } }
-  const mayHelp = code === 'upstream_unreachable' || code === 'service_unavailable'
-  return Response.json(body, { status, headers: { ...headers, 'x-should-retry': String(mayHelp) } })
+  const mayHelp = code === 'upstream_unreachable' || code === 'service_unavailable' || code === 'busy'
+  const after = code === 'busy' ? { 'retry-after': '1' } : {}
+  return Response.json(body, { status, headers: { ...headers, ...after, 'x-should-retry': String(mayHelp) } })
 }

@@ -1,8 +1,11 @@
 import { randomUUID } from 'node:crypto'
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
+import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { GatewayProblem, problemResponse } from '../base/problems.js'
+import { admitConnections, type ConnectionLimits } from './admit-connections.js'
 import { readHeaders, refuseForeignOrigin } from './check-request.js'
+import { type Bodies, clientOf } from './held-body.js'
 import { readBody } from './read-body.js'
 import { readTarget, type Target } from './read-target.js'
 import type { Route } from './route.js'
@@ -14,6 +17,9 @@ export interface HttpOptions {
   readonly agent: string | null
   readonly maxBodyBytes: number
   readonly bodyTimeoutMs: number
+  /** The memory and the turns that bodies share. */
+  readonly bodies: Bodies
+  readonly connections: ConnectionLimits
   /** Gets one line for each failure that is no answer of a route. It never holds a header or a body. */
   readonly log: (line: string) => void
 }
@@ -22,59 +28,78 @@ export interface HttpOptions {
 export function createHttpServer(options: HttpOptions): Server {
   const routes = new Map(options.routes.map((route) => [route.name, route]))
   const server = createServer({ requireHostHeader: true, keepAliveTimeout: 65_000 }, (message, reply) => {
-    void answer(message, reply, routes, options)
+    void answer(message, reply, { ...options, routes })
   })
   server.requestTimeout = 0
   server.headersTimeout = options.bodyTimeoutMs
   server.on('upgrade', refuseUpgrade)
-  server.on('clientError', (_error, socket) => refuseRaw(socket, 400, MALFORMED))
+  server.on('clientError', (_error, socket) => refuseRaw(socket, 'malformed', MALFORMED))
+  boundConnections(server, options.connections)
   return server
 }
 
-async function answer(
-  message: IncomingMessage,
-  reply: ServerResponse,
-  routes: ReadonlyMap<string, Route>,
-  options: HttpOptions,
-): Promise<void> {
+/** While one is refused it counts too: beyond these a connection is closed without a word. */
+const MAX_REFUSALS = 100
+
+function boundConnections(server: Server, limits: ConnectionLimits): void {
+  const [serve] = server.listeners('connection') as [(socket: Socket) => void]
+  const problemOf = admitConnections(limits)
+  server.removeAllListeners('connection').on('connection', (socket: Socket) => {
+    const problem = problemOf(socket)
+    if (problem === null) serve.call(server, socket)
+    else refuseConnection(socket, problem)
+  })
+  server.maxConnections = limits.ofAll + MAX_REFUSALS
+}
+
+const REFUSED_MS = 1_000
+
+/** Whatever is asked: the answer is there before the question, and the connection ends. */
+function refuseConnection(socket: Socket, problem: string): void {
+  const cut = setTimeout(() => socket.destroy(), REFUSED_MS).unref()
+  socket.once('close', () => clearTimeout(cut)).on('error', () => {})
+  refuseRaw(socket.resume(), 'busy', problem)
+}
+
+interface Parts extends Omit<HttpOptions, 'routes'> {
+  readonly routes: ReadonlyMap<string, Route>
+}
+
+async function answer(message: IncomingMessage, reply: ServerResponse, parts: Parts): Promise<void> {
   const leaving = new AbortController()
   reply.on('close', () => leaving.abort(new Error('the client left')))
   let response: Response
   try {
-    response = await handle(message, leaving.signal, routes, options)
+    response = await handle(message, leaving.signal, parts)
   } catch (error) {
-    response = problemResponse(problemOf(error, options.log))
+    response = problemResponse(problemOf(error, parts.log))
   }
   await sendResponse(response, reply, leaving.signal)
 }
 
-async function handle(
-  message: IncomingMessage,
-  signal: AbortSignal,
-  routes: ReadonlyMap<string, Route>,
-  options: HttpOptions,
-): Promise<Response> {
+async function handle(message: IncomingMessage, signal: AbortSignal, parts: Parts): Promise<Response> {
   if (message.url === '/healthz') return Response.json({ status: 'ok' })
+  const { routes, bodies, agent: served } = parts
   const headers = readHeaders(message)
   refuseForeignOrigin(headers)
   const target = readTarget(message.url ?? '')
   const route = routes.get(target.route)
   if (route === undefined) throw unknownRoute(target, routes)
-  if (options.agent !== null && target.agent !== options.agent) {
-    throw new GatewayProblem(
-      'agent_refused',
-      `this gateway serves the agent ${options.agent} alone: check the base URL`,
-    )
+  if (served !== null && target.agent !== served) {
+    throw new GatewayProblem('agent_refused', `this gateway serves the agent ${served} alone: check the base URL`)
   }
   const { agent, path, query } = target
-  const limits = { maxBytes: options.maxBodyBytes, timeoutMs: options.bodyTimeoutMs }
+  const limits = { maxBytes: parts.maxBodyBytes, timeoutMs: parts.bodyTimeoutMs }
+  const held = bodies.of(clientOf(headers, message), signal)
+  signal.addEventListener('abort', held.release)
   return route.handle({
     agent,
     path,
     query,
     method: message.method ?? 'GET',
     headers,
-    body: () => readBody(message, limits),
+    body: () => readBody(message, held, limits),
+    held,
     signal,
   })
 }
@@ -99,17 +124,24 @@ const UPGRADE =
 const MALFORMED = 'the request is not valid HTTP'
 
 function refuseUpgrade(_message: IncomingMessage, socket: Duplex): void {
-  refuseRaw(socket, 400, UPGRADE, 'upgrade_refused')
+  refuseRaw(socket, 'upgrade_refused', UPGRADE)
 }
 
-function refuseRaw(socket: Duplex, status: number, text: string, code = 'malformed'): void {
+const STATUS = {
+  malformed: '400 Bad Request',
+  upgrade_refused: '400 Bad Request',
+  busy: '503 Service Unavailable',
+} as const
+
+function refuseRaw(socket: Duplex, code: keyof typeof STATUS, text: string): void {
   if (!socket.writable) return
   const body = JSON.stringify({
     type: 'error',
     error: { type: 'countersign_gateway', code: `countersign_${code}`, message: text },
   })
+  const retry = code === 'busy' ? 'Retry-After: 1\r\nx-should-retry: true' : 'x-should-retry: false'
   socket.end(
-    `HTTP/1.1 ${status} Bad Request\r\nContent-Type: application/json\r\nContent-Length: ${Buffer.byteLength(body)}\r\n` +
-      `x-should-retry: false\r\nConnection: close\r\n\r\n${body}`,
+    `HTTP/1.1 ${STATUS[code]}\r\nContent-Type: application/json\r\nContent-Length: ${Buffer.byteLength(body)}\r\n` +
+      `${retry}\r\nConnection: close\r\n\r\n${body}`,
   )
 }

@@ -1,5 +1,6 @@
 import type { IncomingMessage } from 'node:http'
 import { GatewayProblem } from '../base/problems.js'
+import type { HeldBody } from './held-body.js'
 
 export interface BodyLimits {
   readonly maxBytes: number
@@ -7,10 +8,27 @@ export interface BodyLimits {
 }
 
 /** The whole body, if it is neither too large nor too slow. The connection stays open, so that a refusal can be sent. */
-export function readBody(
+export async function readBody(
   message: IncomingMessage,
-  { maxBytes, timeoutMs }: BodyLimits,
+  held: HeldBody,
+  limits: BodyLimits,
 ): Promise<Uint8Array<ArrayBuffer>> {
+  const announced = message.headers['content-length']
+  const most = announced === undefined ? limits.maxBytes : Number(announced)
+  try {
+    if (most > limits.maxBytes) throw tooLarge(limits.maxBytes)
+    await held.beforeReading(most)
+    const body = await arriving(message, limits)
+    held.wasRead(body.length)
+    return body
+  } catch (error) {
+    // What still comes is not kept; the reply closes the connection.
+    message.resume()
+    throw error
+  }
+}
+
+function arriving(message: IncomingMessage, { maxBytes, timeoutMs }: BodyLimits): Promise<Uint8Array<ArrayBuffer>> {
   return new Promise((done, fail) => {
     const chunks: Uint8Array[] = []
     let bytes = 0
@@ -20,8 +38,6 @@ export function readBody(
     }
     const refuse = (problem: GatewayProblem): void => {
       end()
-      // What still comes is not kept; the reply closes the connection.
-      message.resume()
       fail(problem)
     }
     const take = (chunk: Uint8Array): void => {
@@ -36,7 +52,6 @@ export function readBody(
     const leave = (): void => refuse(new GatewayProblem('body_invalid', 'the client left before the body was complete'))
     const timer = setTimeout(() => refuse(tooSlow(timeoutMs)), timeoutMs)
     message.on('data', take).on('end', finish).on('close', leave).on('error', leave)
-    if (Number(message.headers['content-length'] ?? 0) > maxBytes) refuse(tooLarge(maxBytes))
   })
 }
 

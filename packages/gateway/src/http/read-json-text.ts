@@ -1,10 +1,11 @@
 import { GatewayProblem } from '../base/problems.js'
+import { measureBody } from './measure-body.js'
 import type { GatewayRequest } from './route.js'
 
 const JSON_TYPE = /^application\/(?:[\w.-]+\+)?json\s*(?:;\s*charset\s*=\s*"?utf-?8"?\s*)?$/
 
-/** The text of a body that is said to be JSON in UTF-8, not compressed, and is UTF-8. */
-export async function readJsonText({ headers, body }: GatewayRequest): Promise<string> {
+/** The text of a body that is said to be JSON in UTF-8, not compressed, and is UTF-8. It may be parsed: it is not too much. */
+export async function readJsonText({ headers, body, held }: GatewayRequest): Promise<string> {
   const type = (headers.get('content-type') ?? '').toLowerCase()
   const encoding = (headers.get('content-encoding') ?? 'identity').toLowerCase()
   if (!JSON_TYPE.test(type) || encoding !== 'identity') {
@@ -14,6 +15,7 @@ export async function readJsonText({ headers, body }: GatewayRequest): Promise<s
     )
   }
   const bytes = await body()
+  await held.beforeParsing(bytes.length, await measureBody(bytes))
   try {
     return new TextDecoder('utf-8', { fatal: true }).decode(bytes)
   } catch {

@@ -1,3 +1,5 @@
+import type { HeldBody } from './held-body.js'
+
 /** A request whose path, headers and origin were checked. */
 export interface GatewayRequest {
   /** The agent that the path names. */
@@ -8,8 +10,10 @@ export interface GatewayRequest {
   readonly query: string
   readonly method: string
   readonly headers: Headers
-  /** The whole body. Throws a `GatewayProblem` when it is too large or too slow. */
+  /** The whole body. Throws a `GatewayProblem` when it is too large or too slow, or finds no room. */
   body(): Promise<Uint8Array<ArrayBuffer>>
+  /** What the body holds of memory and turns, until the request is answered. */
+  readonly held: Pick<HeldBody, 'beforeParsing' | 'passedOn'>
   /** Aborted when the client leaves. */
   readonly signal: AbortSignal
 }

@@ -29,6 +29,7 @@ export async function answerMessage(
 ): Promise<Response> {
   const text = await readJsonText(request)
   const read = readHostMessage(text)
+  request.held.passedOn()
   if (!read.ok) return refuse(errorFor(read.id, read.code, read.problem))
   const { message } = read
   const { headers, signal } = request

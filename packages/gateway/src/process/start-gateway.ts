@@ -1,6 +1,8 @@
 import type { AddressInfo } from 'node:net'
+import { getHeapStatistics } from 'node:v8'
 import { type GatewaySettings, SettingsError } from '../base/settings.js'
 import { createHookRoute } from '../hooks/hook-routes.js'
+import { createBodies } from '../http/held-body.js'
 import { createHttpServer } from '../http/http-server.js'
 import type { Route } from '../http/route.js'
 import { createMcpRoutes } from '../mcp/mcp-routes.js'
@@ -30,6 +32,9 @@ interface RouteParts extends GatewayParts {
   readonly apiKey: string
 }
 
+/** Clients give up, or ask again, after a minute or so. */
+const BODY_WAIT_MS = 15_000
+
 export async function startGateway(settings: GatewaySettings, parts: GatewayParts): Promise<Gateway> {
   const { apiKey } = settings
   if (apiKey === null) {
@@ -43,6 +48,8 @@ export async function startGateway(settings: GatewaySettings, parts: GatewayPart
     agent: settings.agent,
     maxBodyBytes: settings.maxBodyMb * 1024 * 1024,
     bodyTimeoutMs: settings.bodySeconds * 1000,
+    bodies: createBodies({ heapBytes: getHeapStatistics().heap_size_limit, waitMs: BODY_WAIT_MS }),
+    connections: { ofAll: settings.maxConnections, ofAddress: settings.maxConnectionsPerAddress },
     log: parts.log,
   })
   await new Promise<void>((done, fail) => {

@@ -1,0 +1,99 @@
+import { once } from 'node:events'
+import { connect, type Socket } from 'node:net'
+import { expect, onTestFinished } from 'vitest'
+import { throughRuntime, withGateways } from '../../support/gateway/gateway.js'
+import { proves } from '../../support/proves.js'
+import { withRuntime } from '../../support/runtime/with-runtime.js'
+
+const { runtime } = await withRuntime()
+const gateways = await withGateways(runtime)
+const agent = await gateways.agentWith([{ tool: 'look', side_effect: 'read' }])
+const through = throughRuntime(runtime)
+
+/** Who reached the upstream, in order. */
+let reached: (string | null)[] = []
+const answer = { choices: [{ index: 0, finish_reason: 'stop', message: { role: 'assistant', content: 'hi' } }] }
+const gateway = await gateways.start(
+  {},
+  {
+    fetch: async (input, init) => {
+      if (String(input).includes('/api/v1/')) return through(input, init)
+      reached.push(new Headers(init?.headers).get('authorization'))
+      return Response.json(answer)
+    },
+  },
+)
+
+const post = (client: string, extra: string, at = gateway) =>
+  fetch(`${at.openai(agent)}/chat/completions`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json', authorization: client },
+    body: `{"model":"m","messages":[{"role":"user","content":"go"}],"x":${extra}}`,
+  })
+const told = async (reply: Response) => {
+  const { error } = (await reply.json()) as { error?: { code: string; message: string } }
+  return [reply.status, error?.code, error?.message]
+}
+const list = (items: number) => `[${Array.from({ length: items }, () => 1)}]`
+const deep = (levels: number) => `${'['.repeat(levels)}${']'.repeat(levels)}`
+const named = (names: number) => `{${Array.from({ length: names }, (_, at) => `"n${at}":1`)}}`
+
+proves('gateway.fair.values', async () => {
+  reached = []
+  const values = await told(await post('a', list(200_000)))
+  expect(values).toEqual([413, 'countersign_body_values', expect.stringContaining('more than 200000 values')])
+  const names = await told(await post('a', named(20_000)))
+  expect(names).toEqual([413, 'countersign_body_values', expect.stringContaining('20000 different names')])
+  const levels = await told(await post('a', deep(64)))
+  expect(levels).toEqual([400, 'countersign_body_depth', expect.stringContaining('more than 64 levels')])
+  expect(reached).toEqual([])
+  // With the values, names and levels around them.
+  for (const most of [list(199_990), named(19_990), deep(63)]) expect((await post('a', most)).status).toBe(200)
+})
+
+proves('gateway.fair.bodies', 'a large body of another client goes between those of one', async () => {
+  reached = []
+  const many = Array.from({ length: 8 }, () => post('a', list(150_000)))
+  await expect.poll(() => reached.length).toBe(1)
+  const other = await post('b', list(150_000))
+  expect(other.status).toBe(200)
+  const before = reached.indexOf('b')
+  for (const reply of await Promise.all(many)) expect(reply.status).toBe(200)
+  expect(before).toBeLessThanOrEqual(5)
+})
+
+proves('gateway.fair.connections', async () => {
+  const narrow = await gateways.start({ 'max-connections': '3', 'max-connections-per-address': '2' })
+  const { port } = new URL(narrow.url)
+  const sockets: Socket[] = []
+  onTestFinished(() => sockets.forEach((socket) => void socket.destroy()))
+  const open = async (host: string) => {
+    const socket = connect({ port: Number(port), host: '127.0.0.1', localAddress: host })
+    sockets.push(socket)
+    await once(socket, 'connect')
+    let text = ''
+    socket.on('data', (chunk) => {
+      text += chunk
+    })
+    return { socket, text: () => text }
+  }
+  const first = await open('127.0.0.1')
+  await open('127.0.0.1')
+  const third = await open('127.0.0.1')
+  await once(third.socket, 'close')
+  expect(third.text()).toMatch(/^HTTP\/1\.1 503 [\s\S]*retry-after: 1[\s\S]*countersign_busy[\s\S]*per-address/i)
+  await open('127.0.0.2')
+  const fourth = await open('127.0.0.3')
+  await once(fourth.socket, 'close')
+  expect(fourth.text()).toMatch(/^HTTP\/1\.1 503 [\s\S]*--max-connections\)/)
+  first.socket.destroy()
+  await once(first.socket, 'close')
+  await expect
+    .poll(async () => {
+      const { socket, text } = await open('127.0.0.1')
+      socket.write('GET /healthz HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n')
+      await once(socket, 'close')
+      return text()
+    })
+    .toMatch(/^HTTP\/1\.1 200 /)
+})
