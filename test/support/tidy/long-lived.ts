@@ -12,6 +12,7 @@ export const BOUNDED_OTHERWISE: Readonly<Record<string, string>> = {
     'owners that blocked the thread for a tenth of a second lately, of which there is room for few; above 1,000 the others are forgotten',
   'base/work/used-time.ts':
     'owners that used a millisecond within the last minutes; above 1,000 the others are forgotten',
+  'base/work/holders.ts': 'what its user adds and removes: one row for each connection',
   'base/work/in-turns.ts': 'owners of works since the thread was last free, which have a share of it each',
   'change/judge-in-turn.ts':
     'a number for each plan in memory, held weakly, and each of the last 1,000 tenants that used it',
@@ -23,7 +24,8 @@ export const BOUNDED_OTHERWISE: Readonly<Record<string, string>> = {
   'entry/senders.ts': 'one tenant and what proved it for each connection',
   'http/app.ts': 'one entry for each route',
   'http/held-bodies.ts': 'goes with its request, and is counted in the memory bodies',
-  'http/http-server.ts': 'one number for each connection',
+  'http/connections.ts': 'one row for each connection, and a number for each network that has one',
+  'http/open-requests.ts': 'one row for each open request',
   'context/json-body.ts': 'one for each shape of the protocol',
   'http/parser-hooks.ts': 'goes with the connection or request that it belongs to',
   'http/serve-dashboard.ts': 'the files of the dashboard',
