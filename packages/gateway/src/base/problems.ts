@@ -48,6 +48,6 @@ export function problemResponse(problem: GatewayProblem, headers: Record<string,
   const { code, message, status } = problem
   const body = { type: 'error', error: { type: 'countersign_gateway', code: `countersign_${code}`, message } }
   const mayHelp = code === 'upstream_unreachable' || code === 'service_unavailable' || code === 'busy'
-  const after = code === 'busy' ? { 'retry-after': '1' } : {}
+  const after: Record<string, string> = code === 'busy' ? { 'retry-after': '1' } : {}
   return Response.json(body, { status, headers: { ...headers, ...after, 'x-should-retry': String(mayHelp) } })
 }
