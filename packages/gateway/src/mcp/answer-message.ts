@@ -9,6 +9,7 @@ import {
   errorFor,
   INVALID_REQUEST,
   idKey,
+  PARSE_ERROR,
   type RpcRequest,
   type RpcResponse,
   readHostMessage,
@@ -27,7 +28,8 @@ export async function answerMessage(
   upstream: HttpUpstream,
   governed: GovernedServer,
 ): Promise<Response> {
-  const text = await readJsonText(request)
+  const text = await readMessage(request)
+  if (text instanceof GatewayProblem) return refuse(errorFor(null, PARSE_ERROR, text.message))
   const read = readHostMessage(text)
   request.held.passedOn()
   if (!read.ok) return refuse(errorFor(read.id, read.code, read.problem))
@@ -55,6 +57,16 @@ export async function answerMessage(
   if (message.method === 'tools/list') return pass((response) => governor.listTools(message, response))
   if (message.method === 'initialize') return pass(async (response) => governor.initialized(response))
   return pass()
+}
+
+/** The text of a message, or what it has too much of: hosts read that as an error of JSON-RPC. */
+async function readMessage(request: GatewayRequest): Promise<string | GatewayProblem> {
+  try {
+    return await readJsonText(request)
+  } catch (error) {
+    if (error instanceof GatewayProblem && (error.code === 'body_depth' || error.code === 'body_values')) return error
+    throw error
+  }
 }
 
 interface Exchange {
