@@ -43,3 +43,14 @@ test('whoever owes nothing any more is forgotten, and nobody else', () => {
   expect(held.owners()).toBe(2)
   expect(waitOf(held, 'long')).toBe(5)
 })
+
+test('each long step is heard of, with who took it, and no short one', () => {
+  const held = createHeldThread(() => 0)
+  const heard: [string, number][] = []
+  held.onLongStep((owner, ms) => heard.push([owner, ms]))
+  for (const ms of [99, 100, 340]) held.note('t', ms)
+  expect(heard).toEqual([
+    ['t', 100],
+    ['t', 340],
+  ])
+})
