@@ -11,6 +11,7 @@ import { writeReply } from '../context/write-json.js'
 import { type AuthorizationParts, createAuthorization, type Entered } from '../entry/authorize.js'
 import { checkKeyBeforeRefusal, requireCheckedKey } from '../entry/recent-key.js'
 import { senderAt } from '../entry/senders.js'
+import { isStop } from '../entry/stops.js'
 import { beginInTurn, createTurns } from './begin-in-turn.js'
 import { clientAddressBehind } from './client-address.js'
 import { createFrame, type Serve } from './frame.js'
@@ -33,10 +34,7 @@ export interface AppParts extends AuthorizationParts {
 type AnyHandler = (ctx: never, input: never) => Promise<unknown>
 
 /** Stops, and evidence of what ran already, are taken however long their tenant blocked the thread. */
-const isAlwaysTaken = (name: RouteName, { throttle }: Route): boolean =>
-  throttle === 'stop' || throttle === 'evidence' || STOPS_BY_PEOPLE.has(name)
-
-const STOPS_BY_PEOPLE: ReadonlySet<RouteName> = new Set(['killSessionByPerson', 'killWorkflowByPerson'])
+const isAlwaysTaken = (name: RouteName, { throttle }: Route): boolean => isStop(name) || throttle === 'evidence'
 
 /**
  * What happens to every request, in order: authenticate, throttle, parse, operate, reply.

@@ -1,5 +1,4 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import { ROUTES, type Route } from '@countersign/protocol'
 import { addressKey } from '../base/address-key.js'
 import { ApiError } from '../base/api-error.js'
 import { makeId } from '../base/crypto/secrets.js'
@@ -7,6 +6,7 @@ import type { Metrics } from '../base/metrics.js'
 import type { OpenContext, RequestScope, Services } from '../context/context.js'
 import type { HttpRequest } from '../context/http-request.js'
 import { ReplyHeaders } from '../context/reply-headers.js'
+import { isStop } from '../entry/stops.js'
 import { clientAddressBehind } from './client-address.js'
 import { errorReply, toApiError } from './error-reply.js'
 import type { OpenRequests } from './open-requests.js'
@@ -39,7 +39,7 @@ export function createFrame(services: Services, openRequests: OpenRequests): Fra
 
   return (routeName, answer) => {
     const measure = measureAnswers(metrics, routeName)
-    const stops = (ROUTES as Readonly<Record<string, Route>>)[routeName]?.throttle === 'stop'
+    const stops = isStop(routeName)
     return async (http, outgoing, params) => {
       const startedAt = performance.now()
       const request = scopeOf(http)
