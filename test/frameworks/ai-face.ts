@@ -6,7 +6,7 @@ import { MockLanguageModelV3 } from 'ai-6/test'
 import { z } from 'zod'
 import { govern } from '../../packages/sdk/src/adapters/ai/index.js'
 import { openSession } from '../../packages/sdk/src/index.js'
-import type { Face, ModelRequest, ScriptedTurn, Story } from './story.js'
+import { type Face, type ModelRequest, passedOn, type ScriptedTurn, type Story } from './story.js'
 
 /** What the two versions of the SDK have in common. */
 type Sdk = Pick<typeof ai7, 'generateText' | 'streamText' | 'ToolLoopAgent' | 'stepCountIs' | 'APICallError'>
@@ -42,7 +42,8 @@ function faceOf({ name, sdk, by }: Way): Face {
       // The program passes on other arguments than it was given.
       for (const tool of Object.values(agent.tools)) {
         const { execute } = tool
-        tool.execute = (input, options) => execute!((story.changed[options.toolCallId] ?? input) as never, options)
+        tool.execute = (input, options) =>
+          execute!(passedOn(story, options.toolCallId, input as object) as never, options)
       }
       return { session, run: () => run(sdk, by, story, agent), requests, close: () => session.close() }
     },

@@ -227,6 +227,30 @@ export const CASES: readonly Case[] = [
     },
   },
   {
+    id: 'changed-in-place',
+    name: 'arguments that the program changes in the object it was given do not run, and a new call of the model does',
+    contracts: [look, pay],
+    changedInPlace: { c1: { amount: 900 }, c2: { amount: 90 } },
+    turns: [
+      { calls: [call('c1', 'pay', { amount: 10 })] },
+      { calls: [call('c2', 'pay', { amount: 20 }), call('c3', 'pay', { amount: 30 })] },
+      DONE,
+    ],
+    expected: {
+      offered: [BOTH, BOTH, BOTH],
+      ran: ['pay {"amount":30}'],
+      told: { c1: LIMIT, c2: LIMIT },
+      ledger: [
+        'proposed c1 pay allow',
+        'receipt c1 not_executed reported',
+        'proposed c2 pay allow',
+        'proposed c3 pay allow',
+        'receipt c2 not_executed reported',
+        'receipt c3 succeeded executed',
+      ],
+    },
+  },
+  {
     id: 'parallel',
     name: 'parallel calls cannot together pass a limit of one',
     contracts: [look, { ...pay, aggregates: [{ name: 'paid', path: '$.amount', function: 'sum', lte: 5 }] }],

@@ -2,7 +2,7 @@ import type { JsonObject } from '@countersign/protocol'
 import { AIMessage, createAgent, createMiddleware, fakeModel, modelRetryMiddleware, tool } from 'langchain'
 import { countersign } from '../../packages/sdk/src/adapters/langchain/index.js'
 import { openSession } from '../../packages/sdk/src/index.js'
-import type { Face, ModelRequest, Story } from './story.js'
+import { type Face, type ModelRequest, passedOn, type Story } from './story.js'
 
 /** An agent of LangChain with the adapter's middleware. */
 export const langchainFace: Face = {
@@ -54,11 +54,11 @@ function scripted({ turns }: Story) {
 }
 
 /** The program passes on other arguments than it was given. */
-const changing = ({ changed }: Story) =>
+const changing = (story: Story) =>
   createMiddleware({
     name: 'changing',
     wrapToolCall: (request, handler) => {
-      const args = changed[request.toolCall.id ?? ''] ?? request.toolCall.args
+      const args = passedOn(story, request.toolCall.id ?? '', request.toolCall.args)
       return handler({ ...request, toolCall: { ...request.toolCall, args } })
     },
   })

@@ -4,7 +4,7 @@ import { assistantMessage, functionCall, modelError, modelStream, ScriptedModel 
 import * as agents19 from 'agents-0.19'
 import { govern } from '../../packages/sdk/src/adapters/openai-agents/index.js'
 import { openSession } from '../../packages/sdk/src/index.js'
-import type { AgentSession, Face, ModelRequest, ScriptedTurn, Story } from './story.js'
+import { type AgentSession, type Face, type ModelRequest, passedOn, type ScriptedTurn, type Story } from './story.js'
 
 /** What the supported versions of the SDK have in common. */
 type Sdk = Pick<typeof agents20, 'Agent' | 'Runner' | 'tool' | 'setTracingDisabled'>
@@ -34,8 +34,8 @@ const faceOf = (name: string, sdk: Sdk): Face => ({
         return {
           ...made,
           invoke: (run, input, details) => {
-            const changed = story.changed[details?.toolCall?.callId ?? '']
-            return invoke(run, changed === undefined ? input : JSON.stringify(changed), details)
+            const args = passedOn(story, details?.toolCall?.callId ?? '', JSON.parse(input))
+            return invoke(run, JSON.stringify(args), details)
           },
         }
       })

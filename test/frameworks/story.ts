@@ -26,8 +26,20 @@ export interface Story {
   readonly stream: boolean
   /** The program changes the arguments of these calls between the verdict and the run. */
   readonly changed: Readonly<Record<string, JsonObject>>
+  /** The same, in the very object that the framework holds. */
+  readonly changedInPlace: Readonly<Record<string, JsonObject>>
   /** What happens, in order: `judged` when a proposal was answered, `saw c1` when the program was shown a part of a call. */
   readonly log: string[]
+}
+
+/** What the program passes on as the arguments of a call. */
+export function passedOn<Args extends object>(
+  { changed, changedInPlace }: Pick<Story, 'changed' | 'changedInPlace'>,
+  callId: string,
+  args: Args,
+): Args {
+  const other = changed[callId] as Args | undefined
+  return other ?? Object.assign(args, changedInPlace[callId])
 }
 
 /** What the model was sent in one request. */
@@ -72,6 +84,7 @@ export interface Case {
   readonly options?: ReplayOptions
   readonly stream?: boolean
   readonly changed?: Story['changed']
+  readonly changedInPlace?: Story['changedInPlace']
   readonly turns: readonly ScriptedTurn[]
   /** Tools that throw, by name. */
   readonly failing?: readonly string[]

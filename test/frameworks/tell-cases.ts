@@ -98,10 +98,12 @@ function storyOf(face: Face, runtime: Runtime, item: Case, told: Told): Story {
     return answer
   }
   const story: Story = {
-    turns: item.turns,
+    // A program changes what it was given, and the cases are told more than once.
+    turns: structuredClone(item.turns),
     tools: { look: tool('look'), pay: tool('pay') },
     stream: item.stream ?? false,
     changed: item.changed ?? {},
+    changedInPlace: item.changedInPlace ?? {},
     log: told.log,
     options: {
       contracts: item.contracts,

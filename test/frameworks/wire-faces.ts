@@ -1,7 +1,7 @@
 import OpenAI from 'openai'
 import { VERSION } from 'openai/version'
 import { openSession, type ReplaySession, replay, type ToolMap } from '../../packages/sdk/src/index.js'
-import type { AgentSession, Face, Story } from './story.js'
+import { type AgentSession, type Face, passedOn, type Story } from './story.js'
 import { startWireModel } from './wire-model.js'
 
 /** That of the frameworks; the other tests of the wire use version 6. */
@@ -88,13 +88,9 @@ async function ask(
   return (await streaming.finalChatCompletion()).choices[0]!.message
 }
 
-async function runCall(
-  governed: Governed,
-  { changed }: Story,
-  call: OpenAI.ChatCompletionMessageToolCall,
-): Promise<Chat> {
+async function runCall(governed: Governed, story: Story, call: OpenAI.ChatCompletionMessageToolCall): Promise<Chat> {
   if (call.type !== 'function') throw new Error(`no such call: ${call.type}`)
-  const args = changed[call.id] ?? JSON.parse(call.function.arguments)
+  const args = passedOn(story, call.id, JSON.parse(call.function.arguments))
   const content = await governed.run(call.function.name, args, call.id).then(
     (result) => JSON.stringify(result),
     (error) => String(error),

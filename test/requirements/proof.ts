@@ -21,6 +21,8 @@ export const proof = {
   'guarantee.approval-bound':
     'An approval counts for one call with exactly the arguments that were allowed: for another call, other arguments or an earlier question it opens nothing',
   'guarantee.one-open-proposal': 'While allowed calls wait for their receipts no other proposal is accepted: two calls never both use the last of a limit',
+  'guarantee.judged-runs':
+    'What was judged is what runs: a call that the program changed after the verdict runs nothing, is settled as not run, and the error names the argument',
   'guarantee.runs-once': 'A wrapped tool runs only for an allowed call that is open, once, with the value that was hashed',
   'guarantee.processes.one-holder':
     'However many processes with the SDK open one session at once, on any instance, one of them holds it: the others are allowed nothing, and no allowed call runs in two of them',

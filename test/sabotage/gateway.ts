@@ -133,8 +133,8 @@ export const gatewaySabotages: Bugs = {
   'packages/sdk/src/session/session-calls.ts': [
     {
       breaks: 'gateway.matched',
-      from: 'isMeant(call.toolName, call.callId) && equalValues(call.arguments, given)',
-      to: 'isMeant(call.toolName, call.callId)',
+      from: 'meant.find((call) => equalValues(call.arguments, given))',
+      to: 'meant[0]',
     },
   ],
   'packages/sdk/src/session/proposed-elsewhere.ts': [

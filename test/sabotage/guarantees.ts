@@ -211,6 +211,13 @@ export const guaranteeSabotages: Bugs = {
       to: "if (onError !== 'block' || client.now().replica === 'behind') throw",
     },
   ],
+  'packages/engine/src/response/read-call.ts': [
+    {
+      breaks: 'guarantee.judged-runs',
+      from: 'const value: JsonValue = JSON.parse(text)',
+      to: 'const value = raw as JsonValue',
+    },
+  ],
   'packages/sdk/src/turn/run-tool.ts': [
     {
       breaks: 'guarantee.runs-once',
@@ -252,6 +259,16 @@ export const guaranteeSabotages: Bugs = {
     },
   ],
   'packages/sdk/src/turn/tools.ts': [
+    {
+      breaks: 'guarantee.judged-runs',
+      from: "if (call.by === 'server' && saltedHash(",
+      to: "if (call.by === 'local' && saltedHash(",
+    },
+    {
+      breaks: 'guarantee.judged-runs',
+      from: 'if (invocation.callId === undefined) match.meant.refused = true',
+      to: 'if (invocation.callId !== null) match.meant.refused = true',
+    },
     {
       breaks: 'guarantee.processes.fresh-word',
       from: 'if (ageMs() <= TRUSTED_DECISION_MS) return',

@@ -142,7 +142,7 @@ export const sdkSabotages: Bugs = {
   'packages/sdk/src/authority/local/local-session.ts': [
     { breaks: 'option.mode.shadow', from: 'if (breaker && !options.watches)', to: 'if (breaker)' },
   ],
-  'packages/sdk/src/authority/snapshot-with.ts': [
+  'packages/sdk/src/base/deep-freeze.ts': [
     { breaks: 'snapshot.immutable', from: '  for (const part of Object.values(value)) deepFreeze(part)\n', to: '' },
   ],
   'packages/sdk/src/authority/server/outage.ts': [

@@ -102,11 +102,11 @@ function governed(session: AgentSession, { tools }: Story) {
 }
 
 /** Another hook of the program gives a tool other arguments than the model gave it. */
-const changing = ({ changed }: Story) => [
+const changing = ({ changed, changedInPlace }: Story) => [
   {
     hooks: [
       async (_: object, toolUseId: string | undefined) => {
-        const updatedInput = changed[toolUseId ?? '']
+        const updatedInput = changed[toolUseId ?? ''] ?? changedInPlace[toolUseId ?? '']
         if (updatedInput === undefined) return {}
         return { hookSpecificOutput: { hookEventName: 'PreToolUse', permissionDecision: 'allow', updatedInput } }
       },

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import type { JsonObject } from '@countersign/protocol'
 import type { claudeHooks } from '../../../packages/sdk/src/adapters/claude/index.js'
-import type { ModelRequest, ScriptedCall, Story } from '../story.js'
+import { type ModelRequest, passedOn, type ScriptedCall, type Story } from '../story.js'
 
 export interface ClaudeTool {
   readonly name: string
@@ -10,7 +10,7 @@ export interface ClaudeTool {
   handler(args: never, extra: unknown): Promise<object>
 }
 
-interface Driven extends Pick<Story, 'turns' | 'changed'> {
+interface Driven extends Pick<Story, 'turns' | 'changed' | 'changedInPlace'> {
   readonly hooks: ReturnType<typeof claudeHooks>
   readonly tools: readonly ClaudeTool[]
   /** The name of the server that has the tools. */
@@ -28,8 +28,8 @@ interface Told {
  * of a server in the process that do not say that they only read: each call is asked about, run and reported before the
  * next; the answer as a whole after its last call. The same cases go through the runtime itself in long rounds.
  */
-export function driveHooks({ turns, changed, hooks, tools, server }: Driven) {
-  const answers = turns.flatMap((turn) => [...Array.from({ length: turn.failures ?? 0 }, () => null), turn])
+export function driveHooks({ hooks, tools, server, ...story }: Driven) {
+  const answers = story.turns.flatMap((turn) => [...Array.from({ length: turn.failures ?? 0 }, () => null), turn])
   const requests: ModelRequest[] = []
   const offered = tools.map(({ name }) => name)
   let requestId = 1
@@ -45,7 +45,7 @@ export function driveHooks({ turns, changed, hooks, tools, server }: Driven) {
       const about = { tool_name, tool_input: args, tool_use_id: id, mcp_server: { name: server, source: 'sdk' } }
       const denied = reasonIn(await tell('PreToolUse', id, about))
       if (denied !== null) return { input: args, response: `PreToolUse:${tool_name} hook error: ${denied}` }
-      const input = changed[id] ?? args
+      const input = passedOn(story, id, args)
       const result = await resultOf(tools, name, input, {
         signal: new AbortController().signal,
         _meta: { 'claudecode/toolUseId': id, progressToken: ++requestId },

@@ -7,7 +7,7 @@ import { proves } from '../../support/proves.js'
 import { exportOf } from '../../support/runtime/ledger-export.js'
 import { withRuntime } from '../../support/runtime/with-runtime.js'
 import { CASES } from '../cases.js'
-import { type Case, ledgerLines } from '../story.js'
+import { type Case, ledgerLines, passedOn } from '../story.js'
 import { startWireModel } from '../wire-model.js'
 import { connectHost, openShop, type ShopHost } from './mcp-shop.js'
 
@@ -21,12 +21,14 @@ const LACKS: Readonly<Record<string, string>> = {
   'runs-at-once': 'two runs are two conversations, and each has a session of its own',
   lost: 'the gateway runs no tool; test/faults/gateway kills it between decision and receipt',
   'sub-agent': 'a workflow takes the SDK',
+  'changed-in-place': 'the program runs its tools itself, so that its receipts only report',
 }
 
 /** With MCP the gateway runs the tools. */
 const LACKS_WITH_MCP: typeof LACKS = {
   ...LACKS,
   lost: 'test/faults/gateway kills a gateway that runs a tool',
+  'changed-in-place': 'told by itself below: the result of a call is what the program makes of it',
   hanging: 'the server of these tools answers at once',
 }
 
@@ -52,6 +54,23 @@ for (const item of CASES) {
     skip: lackWithMcp !== undefined,
   })
 }
+
+proves(
+  ['gateway.matched', 'guarantee.judged-runs'],
+  'a host that passes on other arguments than the model gave runs nothing',
+  () => {
+    const item = CASES.find(({ id }) => id === 'changed-in-place')!
+    const pay = (id: string, amount: number) => ({ calls: [{ id, name: 'pay', args: { amount } }] })
+    const ledger = [
+      'proposed c1 pay allow',
+      'receipt c1 unknown reported',
+      'proposed c3 pay allow',
+      'receipt c3 succeeded executed',
+    ]
+    const turns = [pay('c1', 10), pay('c3', 30), { text: 'done' }]
+    return tell(atShop({ ...item, turns, expected: { ...item.expected, told: {}, ledger } }), true)
+  },
+)
 
 /** The case with its tools on an MCP server, as contracts name those. */
 function atShop(item: Case): Case {
@@ -126,7 +145,7 @@ async function converse(program: Program): Promise<void> {
     const calls = message.tool_calls ?? []
     for (const call of calls) {
       if (call.type !== 'function') throw new Error(`no such call: ${call.type}`)
-      messages.push({ role: 'tool', tool_call_id: call.id, content: await run(program, call.function) })
+      messages.push({ role: 'tool', tool_call_id: call.id, content: await run(program, call.id, call.function) })
     }
     if (message.content === 'done') return
     // What was blocked is told as a text: the program asks the model to go on.
@@ -134,8 +153,15 @@ async function converse(program: Program): Promise<void> {
   }
 }
 
-async function run({ item, ran, host }: Program, { name, arguments: args }: { name: string; arguments: string }) {
-  if (host !== null) return host.call(name.replace('shop__', ''), JSON.parse(args))
+async function run(
+  { item, ran, host }: Program,
+  callId: string,
+  { name, arguments: args }: { name: string; arguments: string },
+) {
+  const { changed = {}, changedInPlace = {} } = item
+  if (host !== null) {
+    return host.call(name.replace('shop__', ''), passedOn({ changed, changedInPlace }, callId, JSON.parse(args)))
+  }
   ran.push(`${name} ${JSON.stringify(JSON.parse(args))}`)
   return item.failing?.includes(name) ? `Error: ${name} is broken` : JSON.stringify({ done: name })
 }

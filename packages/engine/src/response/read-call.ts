@@ -113,10 +113,11 @@ function readArgumentValue(raw: unknown): ReadArguments {
   if (raw === undefined || raw === null) return { text: '', value: null, problem: 'the call has no arguments' }
   const problem = checkStrictValue(raw, { maxParts: MOST_PARTS })
   if (problem !== null) return { text: '', value: null, problem: `the arguments are refused: ${problem}` }
-  const value = raw as JsonValue
-  const text = JSON.stringify(value)
+  const text = JSON.stringify(raw)
   if (isTooLong(text)) return { text: '', value: null, problem: TOO_LONG }
   if (holdsNul(text)) return { text, value: null, problem: HAS_NUL }
+  // A copy: the caller still holds the value that it gave, and may change it after the judgement.
+  const value: JsonValue = JSON.parse(text)
   return isObject(value) ? { text, value, problem: null } : { text, value: null, problem: NOT_AN_OBJECT }
 }
 

@@ -1,5 +1,6 @@
 import { type Plan, type SessionState, snapshotOf } from '@countersign/engine'
 import type { NarrowingSnapshot, StateSnapshot } from '@countersign/protocol'
+import { deepFreeze } from '../base/deep-freeze.js'
 
 export interface SnapshotFacts {
   readonly sessionId: string
@@ -17,10 +18,4 @@ export function snapshotWith(state: SessionState, plan: Plan, facts: SnapshotFac
     killed: snapshot.killed || killed,
     totalUnguardedCalls: snapshot.totalUnguardedCalls + unguardedCalls,
   })
-}
-
-export function deepFreeze<T>(value: T): T {
-  if (typeof value !== 'object' || value === null || Object.isFrozen(value)) return value
-  for (const part of Object.values(value)) deepFreeze(part)
-  return Object.freeze(value)
 }

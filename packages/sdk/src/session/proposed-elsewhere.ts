@@ -1,6 +1,7 @@
 import { saltedHash, triggeredCheckpoints } from '@countersign/engine'
 import type { Decision, JsonObject, PendingCallView } from '@countersign/protocol'
 import type { OpenCall } from '../authority/open-calls.js'
+import { deepFreeze } from '../base/deep-freeze.js'
 import { isObject } from '../base/json-object.js'
 import { jsonOf } from '../base/written-json.js'
 import { allowVerdict, type CallVerdict } from '../turn/verdicts.js'
@@ -41,7 +42,7 @@ export async function findElsewhere({ core }: SessionParts, isMeant: IsMeant, ar
       call.argument_hash === hash,
   )
   if (found === undefined || asksPerson(core, found, given)) return { call: null, hasSettled: settled.length > 0 }
-  const call = openCallOf(core, found, given)
+  const call = openCallOf(core, found, deepFreeze(given))
   openCalls.add([call])
   return { call: allowVerdict(call), hasSettled: settled.length > 0 }
 }

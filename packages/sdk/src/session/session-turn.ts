@@ -142,7 +142,7 @@ interface PreparedParts {
 function turnOf({ request, prepared, hooks, judge, onEnd }: PreparedParts): SessionTurn {
   const isRefused = 'said' in prepared
   const sendable = isRefused ? { ...request, tools: [] } : prepared.request
-  let proposed: { readonly response: JsonObject; readonly verdicts: Promise<readonly CallVerdict[]> } | null = null
+  let proposed: { readonly text: string; readonly verdicts: Promise<readonly CallVerdict[]> } | null = null
   let isOver = isRefused
   if (isRefused) onEnd()
   return {
@@ -152,11 +152,12 @@ function turnOf({ request, prepared, hooks, judge, onEnd }: PreparedParts): Sess
     refusal: isRefused ? Object.freeze({ reason: prepared.reason, remedy: prepared.said.text }) : null,
     async propose(answer) {
       const response = responseOf(answer)
-      if (proposed !== null && JSON.stringify(proposed.response) === JSON.stringify(response)) return proposed.verdicts
+      const text = JSON.stringify(response)
+      if (proposed?.text === text) return proposed.verdicts
       if (isOver) throw new ReplayConfigError(isRefused ? REFUSED : OVER, null)
       isOver = true
       onEnd()
-      proposed = { response, verdicts: judge(response) }
+      proposed = { text, verdicts: judge(response) }
       return proposed.verdicts
     },
     async abandon(error) {

@@ -1,7 +1,7 @@
 import type { HandoffView, StateSnapshot, WorkflowView } from '@countersign/protocol'
 import type { Narrowed } from '../authority/authority.js'
 import { reportedReceipt } from '../authority/receipts.js'
-import { deepFreeze } from '../authority/snapshot-with.js'
+import { deepFreeze } from '../base/deep-freeze.js'
 import { type HealthSnapshot, isClusterMember } from '../base/health-snapshot.js'
 import { checkExecutors, checkLabel, checkToolFilter } from '../options/check-arguments.js'
 import type { NarrowResult, ToolMap } from '../options/replay-options.js'

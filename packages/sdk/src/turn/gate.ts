@@ -1,4 +1,5 @@
 import { type Decision, type Gate, NARROWING_REASONS, type NarrowedTool, RESTRICTED } from '@countersign/protocol'
+import { deepFreeze } from '../base/deep-freeze.js'
 import type { EnforcementDecision } from '../base/errors.js'
 import { quoteName } from '../base/quote-name.js'
 import type { SessionGate } from '../options/replay-options.js'
@@ -51,7 +52,7 @@ export function enforcementOf(decisions: readonly Decision[], gate: SessionGate)
   const blocked = decisions.filter(isBlocked)
   const isPartial = gate !== 'reject_all' && blocked.length < decisions.length
   const outcome = blocked.length === 0 ? 'allowed' : isPartial ? 'partial' : 'blocked'
-  return { outcome, decisions, blocked }
+  return deepFreeze({ outcome, decisions, blocked })
 }
 
 /** For the program: each blocked call, why, and what to do. */

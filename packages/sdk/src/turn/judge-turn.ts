@@ -5,6 +5,7 @@ import { blockedDecision } from '../authority/blocked-decision.js'
 import type { OpenCall } from '../authority/open-calls.js'
 import { notExecuted } from '../authority/receipts.js'
 import { ServiceRefusal } from '../authority/transport.js'
+import { deepFreeze } from '../base/deep-freeze.js'
 import { ReplayContractError } from '../base/errors.js'
 import { startAge } from '../base/start-age.js'
 import { type KnownOrPromised, runSteps, type Steps, wait } from '../base/steps.js'
@@ -40,7 +41,8 @@ export function readAnswer(
   asked: TurnRequest,
   answer: ModelAnswer,
 ): AnswerContext {
-  const response = readResponse(answer.response)
+  // The calls are handed out in verdicts and callbacks, and run later: nothing may change them in between.
+  const response = deepFreeze(readResponse(answer.response))
   const flows = asked.opened?.answered(response, responseIdOf(provider, answer.response))
   asked.trace.add('llm_call', 'pass')
   session.settings.shared?.onAnswer(findableIds(provider, answer, response))

@@ -145,7 +145,9 @@ export function resolveEarlierCalls(session: TurnSession, provider: Provider, { 
 /** A gateway runs no tool: what became of one stands in the conversation, with its result. */
 function resolveByHistory({ openCalls, authority, notes }: TurnSession, results: ReportedResults): void {
   for (const call of [...openCalls.asking(), ...openCalls.allowed()]) {
-    const receipt = results.receiptFor(call, call.callId, authority().saltOf(call.by))
+    const receipt = call.refused
+      ? reportedReceipt(call, 'unknown')
+      : results.receiptFor(call, call.callId, authority().saltOf(call.by))
     if (receipt.outcome === 'succeeded' && call.decision.commit_requirement === 'executed') {
       notes.unproven(call.toolName, false)
     }

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
-import { checkExecution } from '@countersign/engine'
-import type { BlockReason, CaptureLevel, Decision } from '@countersign/protocol'
+import { checkExecution, saltedHash } from '@countersign/engine'
+import type { BlockReason, CaptureLevel, Decision, Receipt } from '@countersign/protocol'
 import type { Authority, DecidedBy } from '../authority/authority.js'
 import { blockedDecision } from '../authority/blocked-decision.js'
 import type { OpenCall, OpenCalls } from '../authority/open-calls.js'
@@ -104,9 +104,11 @@ export async function runWrapped(invocation: Invocation, runtime: ToolRuntime): 
   const match = matchCall(openCalls.allowed(), invocation)
   if (match.call === null) {
     if (!runtime.enforcing(runtime.decider())) return { ran: true, result: await runUnjudged(invocation, runtime) }
-    if (match.meant !== null) match.meant.refused = true
-    if (match.changed.length > 0) runtime.onArgumentsDiffer({ tool: invocation.name, names: match.changed, ran: false })
-    return refused(notAllowed(runtime, invocation, match.changed))
+    if (match.meant === null) return refused(notAllowed(runtime, invocation))
+    runtime.onArgumentsDiffer({ tool: invocation.name, names: match.changed, ran: false })
+    if (invocation.callId === undefined) match.meant.refused = true
+    else await settle(match.meant, notExecuted(match.meant, 'execution_constraint_violated'), runtime)
+    return refused(argumentsDiffer(runtime, match.meant, match.changed))
   }
   const { call, edited } = match
   openCalls.start(call)
@@ -130,12 +132,20 @@ export async function runWrapped(invocation: Invocation, runtime: ToolRuntime): 
           captureLevel: runtime.captureLevel,
         })
   // A session that ended meanwhile has reported the call as unknown.
-  if (call.state === 'running') openCalls.resolve(call, receipt)
-  // The next turn would wait for this anyway, and now the program sees the state that its tool led to.
-  if (openCalls.complete()) await runtime.deliver()
-  else runtime.deliverSoon()
+  if (call.state === 'running') await settle(call, receipt, runtime)
   if ('thrown' in execution) throw execution.thrown
   return { ran: true, result: evidence.result }
+}
+
+async function settle(
+  call: OpenCall,
+  receipt: Receipt,
+  { openCalls, deliver, deliverSoon }: ToolRuntime,
+): Promise<void> {
+  openCalls.resolve(call, receipt)
+  // The next turn would wait for this anyway, and now the program sees the state that its tool led to.
+  if (openCalls.complete()) await deliver()
+  else deliverSoon()
 }
 
 const reasonIn = ({ thrown }: Ran): BlockReason | null => (thrown instanceof NotExecutedError ? thrown.reason : null)
@@ -173,6 +183,10 @@ async function guard(call: OpenCall, runtime: ToolRuntime, claims: boolean): Pro
     return refuse(runtime.killed() ? 'killed' : 'precondition_not_met', messageOf(error))
   }
   if (runtime.killed()) return refuse('killed', WAS_KILLED)
+  // The server judged the text that it was sent: the tool gets no other reading of it.
+  if (call.by === 'server' && saltedHash(runtime.authority().saltOf('server'), call.arguments) !== call.argumentHash) {
+    return refuse('execution_constraint_violated', READ_OTHERWISE)
+  }
   const violated = checkExecution(runtime.authority().plan, call.toolName, call.arguments)
   if (violated === null) return null
   const { reason, remedy, failures, contract_file } = violated
@@ -210,6 +224,7 @@ async function claim(call: OpenCall, runtime: ToolRuntime): Promise<ReplayContra
   }
 }
 
+const READ_OTHERWISE = 'the server judged other arguments than those of this call; propose the call again'
 const WAS_KILLED = 'the session was killed; start a new one to continue'
 
 function runUnjudged({ name, executor, args, callId }: Invocation, runtime: ToolRuntime): unknown {
@@ -225,10 +240,10 @@ function runUnjudged({ name, executor, args, callId }: Invocation, runtime: Tool
 }
 
 /** The call was blocked, or waits for a person, or nobody knows of it. */
-function notAllowed(runtime: ToolRuntime, invocation: Invocation, changed: readonly string[]): ReplayContractError {
+function notAllowed(runtime: ToolRuntime, invocation: Invocation): ReplayContractError {
   const verdict = runtime.verdicts?.meant(invocation) ?? null
   if (verdict === null || verdict.decision === null || verdict.verdict === 'allow') {
-    return noAllowedCall(runtime, invocation, changed)
+    return noAllowedCall(runtime, invocation)
   }
   const { decision, toolName } = verdict
   const stopped =
@@ -241,15 +256,19 @@ function notAllowed(runtime: ToolRuntime, invocation: Invocation, changed: reado
 
 const NOT_APPROVED_YET = 'It needs the approval of a person, and nobody has approved it yet.'
 
-function noAllowedCall(
+function argumentsDiffer(
   runtime: ToolRuntime,
-  { name, callId }: Invocation,
+  { decision }: OpenCall,
   changed: readonly string[],
 ): ReplayContractError {
+  const remedy = `the arguments are not those that were allowed (changed: ${changed.join(', ')}); propose the changed call to have it judged`
+  return blocked(runtime, blockedDecision(decision, 'execution_constraint_violated', remedy), remedy)
+}
+
+function noAllowedCall(runtime: ToolRuntime, { name, callId }: Invocation): ReplayContractError {
   const which =
     callId === undefined ? 'with these arguments' : `under the id ${JSON.stringify(callId)} with these arguments`
-  const difference = changed.length === 0 ? '' : ` (other than what was allowed: ${changed.join(', ')})`
-  const remedy = `no allowed call of ${name} ${which} is waiting${difference}; run a tool only for a call that create returned, unchanged and once`
+  const remedy = `no allowed call of ${name} ${which} is waiting; run a tool only for a call that create returned, unchanged and once`
   const decision = blockedDecision({ tool_name: name, call_id: callId ?? '' }, 'execution_constraint_violated', remedy)
   return blocked(runtime, decision, remedy)
 }

@@ -9,6 +9,7 @@ import {
 } from '@countersign/protocol'
 import type { OpenCall } from '../authority/open-calls.js'
 import { boundedMap } from '../base/bounded-map.js'
+import { deepFreeze } from '../base/deep-freeze.js'
 import { jsonOf } from '../base/written-json.js'
 import { type Approver, questionsOf } from './checkpoints.js'
 import { explainToModel, isBlocked } from './gate.js'
@@ -86,11 +87,12 @@ export function createVerdicts(): Verdicts {
   let latest: readonly CallVerdict[] = []
   return {
     take(answer, approver) {
-      latest = verdictsOf(answer, approver)
+      latest = deepFreeze(verdictsOf(answer, approver))
       for (const verdict of latest) known.set(verdict.callId, verdict)
       return latest
     },
-    change(verdict) {
+    change(changed) {
+      const verdict = deepFreeze(changed)
       known.set(verdict.callId, verdict)
       latest = latest.map((one) => (one.callId === verdict.callId ? verdict : one))
     },

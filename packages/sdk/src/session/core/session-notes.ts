@@ -1,5 +1,5 @@
 import type { NarrowedTool, NarrowingSnapshot } from '@countersign/protocol'
-import { deepFreeze } from '../../authority/snapshot-with.js'
+import { deepFreeze } from '../../base/deep-freeze.js'
 import { messageOf } from '../../base/diagnostics.js'
 import type { NarrowResult } from '../../options/replay-options.js'
 import type { OfferedTool } from '../../providers/provider.js'
