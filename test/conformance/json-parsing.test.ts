@@ -18,6 +18,7 @@ const REFUSALS = {
   'lone surrogate': /half of a surrogate pair/,
   'integer beyond 2^53 - 1': /2\^53/,
   'number beyond a double': /double/,
+  'digits beyond a double': /none that every reader takes for the same/,
   'nesting above 64': /deeper than 64/,
 }
 

@@ -23,6 +23,8 @@ export const proof = {
   'guarantee.one-open-proposal': 'While allowed calls wait for their receipts no other proposal is accepted: two calls never both use the last of a limit',
   'guarantee.judged-runs':
     'What was judged is what runs: a call that the program changed after the verdict runs nothing, is settled as not run, and the error names the argument',
+  'guarantee.one-reading':
+    'A call is blocked, and told how to mend it, if another reader could take its arguments for others: a member twice in one object, names that differ only in case, Unicode form or what cannot be seen, digits that no double has',
   'guarantee.runs-once': 'A wrapped tool runs only for an allowed call that is open, once, with the value that was hashed',
   'guarantee.processes.one-holder':
     'However many processes with the SDK open one session at once, on any instance, one of them holds it: the others are allowed nothing, and no allowed call runs in two of them',

@@ -2,6 +2,20 @@ import type { Bugs } from './sabotages.js'
 
 /** What contracts mean, how a session's state moves, what is learned. */
 export const engineSabotages: Bugs = {
+  'packages/engine/src/text/folded-text.ts': [
+    {
+      breaks: 'guarantee.one-reading',
+      from: "const seen = text.replaceAll(UNSEEN, '')",
+      to: 'const seen = text',
+    },
+  ],
+  'packages/engine/src/json/scan-text.ts': [
+    {
+      breaks: 'guarantee.one-reading',
+      from: 'doubtful === null && end - at > SHORT_NUMBER',
+      to: 'doubtful === null && end - at > 60',
+    },
+  ],
   'packages/engine/src/compile/workflow/workflow-problems.ts': [
     { breaks: 'limit.fair.definitions', from: 'tools.get(edge.to) ?? new Set(known)', to: 'new Set(known)' },
     { breaks: 'limit.fair.definitions', from: '    yield null\n', to: '' },

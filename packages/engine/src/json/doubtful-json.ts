@@ -1,4 +1,5 @@
-import { endOfString, repeatedKey } from './strict-json.js'
+import { endOfString, isExact } from './scan-text.js'
+import { repeatedKey } from './strict-json.js'
 
 /** Deeper than any ledger; the check recurses. */
 const MAX_DEPTH = 256
@@ -33,24 +34,3 @@ export function doubtfulJson(text: string): string | null {
 }
 
 const NUMBER = /[-+.\deE]+/y
-const PLAIN_LENGTH = 15
-const MAX_LENGTH = 400
-
-/** Whether a double is exactly the number written: 1.0 and 1e0 are 1 to every parser. */
-function isExact(digits: string): boolean {
-  if (digits.length <= PLAIN_LENGTH && !/e/i.test(digits)) return true
-  const value = Number(digits)
-  return digits.length <= MAX_LENGTH && Number.isFinite(value) && bareNumber(digits) === bareNumber(String(value))
-}
-
-/** The same text for all ways to write a number: its digits without zeros around them, and where they stand. */
-function bareNumber(text: string): string {
-  const [, sign = '', whole = '', fraction = '', exponent = '0'] = PARTS.exec(text) ?? []
-  const digits = (whole + fraction).replace(/^0+/, '')
-  let end = digits.length
-  while (digits[end - 1] === '0') end--
-  const places = Number(exponent) - fraction.length + digits.length - end
-  return end === 0 ? '0' : `${sign}${digits.slice(0, end)}e${places}`
-}
-
-const PARTS = /^(-?)(\d*)\.?(\d*)(?:[eE](.*))?$/

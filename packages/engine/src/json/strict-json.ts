@@ -1,6 +1,8 @@
 import { type JsonValue, LIMITS } from '@countersign/protocol'
+import { alikeProblem, isPlainName } from '../text/alike-names.js'
 import { plainText } from '../text/cut-text.js'
 import { runToEnd, type Steps } from '../text/steps.js'
+import { endOfString, scanText } from './scan-text.js'
 
 /** A parsed value, or why the text was refused. */
 export type StrictJson = { ok: true; value: JsonValue } | { ok: false; problem: string }
@@ -24,6 +26,8 @@ export function* parseStrictJsonInSteps(text: string, limits: JsonLimits = {}): 
 interface JsonLimits {
   readonly maxDepth?: number
   readonly anyData?: boolean
+  /** The names of one object must differ in more than what a reader may pass over, such as case. */
+  readonly distinctNames?: boolean
 }
 
 const NOT_JSON: StrictJson = { ok: false, problem: 'the text is not JSON' }
@@ -43,11 +47,17 @@ const checkParsed = (text: string, value: JsonValue, limits: JsonLimits): Strict
 function* checkParsedInSteps(text: string, value: JsonValue, limits: JsonLimits): Steps<StrictJson> {
   if (!text.isWellFormed()) return { ok: false, problem: LONE_SURROGATE_PROBLEM }
   // Otherwise half a surrogate can only come from an escape, so most texts need no check of each string.
-  const checks = { strings: text.includes('\\u'), data: limits.anyData !== true }
+  const checks = {
+    strings: text.includes('\\u'),
+    data: limits.anyData !== true,
+    names: limits.distinctNames === true,
+  }
   const walk = yield* walkValue(value, limits.maxDepth ?? LIMITS.jsonDepth, checks)
   if (walk.problem !== null) return { ok: false, problem: walk.problem }
   // JSON.parse keeps the last of two equal keys: the text then has more pairs than the value.
-  if ((yield* countPairs(text)) !== walk.pairs) return { ok: false, problem: yield* duplicateKeyProblem(text) }
+  const { pairs, doubtful } = yield* scanText(text, checks.data)
+  if (pairs !== walk.pairs) return { ok: false, problem: yield* duplicateKeyProblem(text) }
+  if (doubtful !== null) return { ok: false, problem: inexactProblem(doubtful) }
   return { ok: true, value }
 }
 
@@ -57,16 +67,19 @@ export const checkStrictValue = (value: unknown, limits: ValueLimits = {}): stri
 
 /** The same for a large value, with other work in between. */
 export function* checkStrictValueInSteps(value: unknown, limits: ValueLimits = {}): Steps<string | null> {
-  const { maxDepth = LIMITS.jsonDepth, maxParts } = limits
-  return (yield* walkValue(value, maxDepth, { ...ALL_CHECKS, ...(maxParts !== undefined && { maxParts }) })).problem
+  const { maxDepth = LIMITS.jsonDepth, maxParts, distinctNames: names = false } = limits
+  return (yield* walkValue(value, maxDepth, { ...ALL_CHECKS, names, ...(maxParts !== undefined && { maxParts }) }))
+    .problem
 }
 
 interface ValueLimits {
   readonly maxDepth?: number
   /** How many values it may have, in all. */
   readonly maxParts?: number
+  readonly distinctNames?: boolean
 }
 
+const BACKSLASH = 0x5c
 /** JSON writes NUL in only one way; a backslash before it that is itself escaped makes it plain text. */
 const ESCAPED_NUL = '\\u0000'
 
@@ -93,14 +106,15 @@ interface Checks {
   readonly strings: boolean
   /** Keys, and numbers that not every parser can represent. */
   readonly data: boolean
+  /** Names of one object that a reader may take for the same. */
+  readonly names: boolean
   readonly maxParts?: number
 }
 
-const ALL_CHECKS: Checks = { strings: true, data: true }
+const ALL_CHECKS: Checks = { strings: true, data: true, names: false }
 
-/** As powers of two: about a millisecond each. */
+/** About a millisecond. */
 const PARTS_PER_STEP = 2 ** 14
-const CHARACTERS_PER_STEP = 2 ** 18
 
 interface Walk {
   problem: string | null
@@ -131,6 +145,7 @@ function* walkValue(root: unknown, maxDepth: number, checks: Checks): Steps<Walk
       if (nodes > maxParts) return fail(`the value has more than ${maxParts} parts`)
       looked += 1
       if (keys !== null) pairs += length
+      let mayBeAlike = false
       for (let at = 0; at < length; at++) {
         if (++looked >= PARTS_PER_STEP) {
           looked = 0
@@ -140,6 +155,7 @@ function* walkValue(root: unknown, maxDepth: number, checks: Checks): Steps<Walk
         if (typeof key === 'string') {
           if (checks.data && FORBIDDEN_KEYS.has(key)) return fail(`the key "${key}" is not allowed`)
           if (checks.strings && !key.isWellFormed()) return fail(LONE_SURROGATE_PROBLEM)
+          if (checks.names && !mayBeAlike) mayBeAlike = !isPlainName(key)
         }
         const child = (container as Record<string | number, unknown>)[key]
         if (typeof child === 'object' && child !== null) next.push(child)
@@ -147,6 +163,10 @@ function* walkValue(root: unknown, maxDepth: number, checks: Checks): Steps<Walk
           const problem = scalarProblem(child, checks)
           if (problem !== null) return fail(problem)
         }
+      }
+      if (mayBeAlike && keys !== null && length > 1) {
+        const problem = yield* alikeProblem(keys)
+        if (problem !== null) return fail(problem)
       }
     }
     level = next
@@ -175,32 +195,11 @@ function isPlain(value: object): boolean {
   return prototype === Object.prototype || prototype === null
 }
 
-const QUOTE = 0x22
-const COLON = 0x3a
-const BACKSLASH = 0x5c
-
-/** Counts the colons outside strings. The text is known to be JSON. */
-function* countPairs(text: string): Steps<number> {
-  let pairs = 0
-  let stepEnd = CHARACTERS_PER_STEP
-  for (let at = 0; at < text.length; at++) {
-    if (at >= stepEnd) {
-      stepEnd = at + CHARACTERS_PER_STEP
-      yield
-    }
-    const code = text.charCodeAt(at)
-    if (code === COLON) pairs++
-    else if (code === QUOTE) at = endOfString(text, at)
-  }
-  return pairs
+function inexactProblem(digits: string): string {
+  return `the number ${plainText(digits, SHOWN_NUMBER_LENGTH)} is none that every reader takes for the same: write at most 15 digits`
 }
 
-/** The index of the quote that closes the string opened at `start`. */
-export function endOfString(text: string, start: number): number {
-  let at = start + 1
-  while (text.charCodeAt(at) !== QUOTE) at += text.charCodeAt(at) === BACKSLASH ? 2 : 1
-  return at
-}
+const SHOWN_NUMBER_LENGTH = 40
 
 const SHOWN_KEY_LENGTH = 64
 /** About two milliseconds. */

@@ -93,12 +93,12 @@ function readArguments(raw: unknown): ReadArguments {
   if (typeof raw !== 'string') return readArgumentValue(raw)
   if (isTooLong(raw)) return { text: '', value: null, problem: TOO_LONG }
   // Providers stream a call without arguments as empty text.
-  return raw === '' ? { text: '{}', value: {}, problem: null } : argumentsOf(raw, parseStrictJson(raw))
+  return raw === '' ? { text: '{}', value: {}, problem: null } : argumentsOf(raw, parseStrictJson(raw, ONE_READING))
 }
 
 function* readArgumentsInSteps(raw: unknown): Steps<ReadArguments> {
   if (typeof raw !== 'string' || raw === '' || isTooLong(raw)) return readArguments(raw)
-  return argumentsOf(raw, yield* parseStrictJsonInSteps(raw))
+  return argumentsOf(raw, yield* parseStrictJsonInSteps(raw, ONE_READING))
 }
 
 function argumentsOf(text: string, parsed: StrictJson): ReadArguments {
@@ -111,7 +111,7 @@ function argumentsOf(text: string, parsed: StrictJson): ReadArguments {
 
 function readArgumentValue(raw: unknown): ReadArguments {
   if (raw === undefined || raw === null) return { text: '', value: null, problem: 'the call has no arguments' }
-  const problem = checkStrictValue(raw, { maxParts: MOST_PARTS })
+  const problem = checkStrictValue(raw, { ...ONE_READING, maxParts: MOST_PARTS })
   if (problem !== null) return { text: '', value: null, problem: `the arguments are refused: ${problem}` }
   const text = JSON.stringify(raw)
   if (isTooLong(text)) return { text: '', value: null, problem: TOO_LONG }
@@ -120,6 +120,9 @@ function readArgumentValue(raw: unknown): ReadArguments {
   const value: JsonValue = JSON.parse(text)
   return isObject(value) ? { text, value, problem: null } : { text, value: null, problem: NOT_AN_OBJECT }
 }
+
+/** The tool may be of another language, whose readers pass over case or over what cannot be seen. */
+const ONE_READING = { distinctNames: true }
 
 /** Each takes at least two characters, so that more do not fit anyway. */
 const MOST_PARTS = LIMITS.argumentBytesPerCall / 2

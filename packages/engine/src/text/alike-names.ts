@@ -1,0 +1,37 @@
+import { plainText } from './cut-text.js'
+import { foldedText } from './folded-text.js'
+import type { Steps } from './steps.js'
+
+/** No two such names are alike unless they are equal: printed ASCII without capitals and blanks. */
+export function isPlainName(name: string): boolean {
+  for (let at = 0; at < name.length; at++) {
+    const code = name.charCodeAt(at)
+    if (code <= SPACE || code > LAST_PRINTED || (code >= CAPITAL_A && code <= CAPITAL_Z)) return false
+  }
+  return true
+}
+
+/** Why names of one object may be the same to a reader. */
+export function* alikeProblem(names: readonly string[]): Steps<string | null> {
+  const known = new Map<string, string>()
+  for (let at = 0; at < names.length; at++) {
+    if (at % NAMES_PER_STEP === NAMES_PER_STEP - 1) yield
+    const name = names[at] as string
+    const folded = foldedText(name)
+    if (folded === null) return `the name ${shownName(name)} has too many combining marks in a row`
+    const other = known.get(folded)
+    if (other !== undefined)
+      return `the names ${shownName(other)} and ${shownName(name)} differ only in case, form or what cannot be seen, and some readers take them for one: leave one out, or give such data as a list`
+    known.set(folded, name)
+  }
+  return null
+}
+
+const shownName = (name: string): string => plainText(JSON.stringify(name), SHOWN_NAME_LENGTH)
+
+const SHOWN_NAME_LENGTH = 64
+/** About two milliseconds. */
+const NAMES_PER_STEP = 4_096
+
+const [SPACE, LAST_PRINTED] = [0x20, 0x7e]
+const [CAPITAL_A, CAPITAL_Z] = [0x41, 0x5a]

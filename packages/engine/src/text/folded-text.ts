@@ -1,0 +1,41 @@
+import { spendOnJudging } from './judging-budget.js'
+
+/**
+ * Text in which what a reader may pass over is alike: case, the form of Unicode, blanks at the ends, and characters that
+ * cannot be seen. Null: so many marks in a row that putting them in order would take long.
+ */
+export function foldedText(text: string): string | null {
+  if (isAscii(text)) return folded(text)
+  const seen = text.replaceAll(UNSEEN, '')
+  for (const [marks] of seen.matchAll(MARKS)) {
+    if (marks.length > MOST_MARKS) return null
+    // They are put in order, each compared with those before it.
+    spendOnJudging((marks.length * marks.length) >> 2)
+  }
+  return folded(seen.normalize('NFKC'))
+}
+
+/** Some letters are alike only in one of the two cases. */
+const folded = (text: string): string => text.trim().toLowerCase().toUpperCase()
+
+/** Whether a text holds a character that nobody sees, such as a zero-width space, a soft hyphen or a control. */
+export const holdsUnseen = (text: string): boolean => !isAscii(text) && text.search(UNSEEN) !== -1
+
+const UNSEEN = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}]/gu
+
+/** What NFKC takes for marks on the character before them. */
+const MARKS = /[\p{M}\uff9e\uff9f]+/gu
+/** As in Unicode's Stream-Safe Text Format. No language needs more than a few. */
+const MOST_MARKS = 30
+
+/** Printed ASCII, as nearly all names are. */
+function isAscii(text: string): boolean {
+  for (let at = 0; at < text.length; at++) {
+    const code = text.charCodeAt(at)
+    if (code < FIRST_PRINTED || code > LAST_PRINTED) return false
+  }
+  return true
+}
+
+const FIRST_PRINTED = 0x20
+const LAST_PRINTED = 0x7e
