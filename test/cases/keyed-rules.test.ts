@@ -1,5 +1,5 @@
 import { compilePlan, describeNote, foldEvents } from '@countersign/engine'
-import type { Contract, JsonObject, Outcome, SessionEvent } from '@countersign/protocol'
+import type { Contract, JsonObject, JsonValue, Outcome, SessionEvent } from '@countersign/protocol'
 import { LIMITS } from '@countersign/protocol'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
@@ -322,6 +322,31 @@ describe('a key that the contracts do not agree on', () => {
   test.each(rows)('%s', (_, contracts, message) => {
     expect(problems(contracts)).toEqual([expect.stringContaining(message)])
   })
+})
+
+proves('contract.keys.seen', 'keys of sums, of shared limits and of resources', () => {
+  const send = { tool: 'send', args: {} }
+  const kept: Readonly<Record<string, { contracts: Contract[]; session?: Case['session'] }>> = {
+    sum: { contracts: [{ tool: 'send', aggregates: [{ name: 'sent', key: '$.to', function: 'count', lte: 1 }] }] },
+    limit: {
+      contracts: [{ tool: 'send' }],
+      session: { shared_limits: [{ name: 'n', tool: 'send', per: { argument: '$.to' }, max_calls: 1, window: '24h' }] },
+    },
+    resource: { contracts: [{ tool: 'send', resources: [{ key: 'to:{$.to}' }] }] },
+  }
+  for (const [what, { contracts, session }] of Object.entries(kept)) {
+    const judged = (to: JsonValue) => {
+      const item = caseOf(contracts, [{ calls: [{ ...send, args: { to } }], expect: [] }])
+      return runCaseOnEngine({ ...item, session }).turns[0]?.decisions[0]
+    }
+    for (const to of [true, 'a\u200b', 'a\u00ad', '\u202ea', 'a\u0007', 'a\ufe0f', 'a\u180e', '\u3164']) {
+      const found = judged(to)
+      expect([what, to, found?.reasons[0]?.reason]).toEqual([what, to, 'argument_value_mismatch'])
+      expect(found?.remedy).toContain('Give ')
+    }
+    for (const to of ['a', 'Ä b', '山田', 'a\u0301', 12, -0.5])
+      expect([what, judged(to)?.decision]).toEqual([what, 'allow'])
+  }
 })
 
 test('a plan that uses no key has the hash it had', () => {

@@ -8,6 +8,14 @@ export const engineSabotages: Bugs = {
       from: "const seen = text.replaceAll(UNSEEN, '')",
       to: 'const seen = text',
     },
+    { breaks: 'limit.judging.steps', from: 'if (marks.length > MOST_MARKS) return null', to: '' },
+  ],
+  'packages/engine/src/judge/rules/call-keys.ts': [
+    {
+      breaks: 'contract.keys.seen',
+      from: 'return text === null || holdsUnseen(text) ? null : text',
+      to: 'return text',
+    },
   ],
   'packages/engine/src/json/scan-text.ts': [
     {
@@ -90,7 +98,6 @@ export const engineSabotages: Bugs = {
   ],
   'packages/engine/src/judge/rules/draws.ts': [
     { breaks: 'limit.judging.steps', from: 'STEPS_OF_DRAW = 800', to: 'STEPS_OF_DRAW = 24' },
-    { breaks: 'limit.judging.steps', from: 'if (marks.length > MOST_MARKS) return null', to: '' },
   ],
   'packages/engine/src/judge/narrow.ts': [
     { breaks: 'limit.judging.steps', from: '      yield\n', to: '      if (budget !== null) yield\n' },

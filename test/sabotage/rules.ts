@@ -41,7 +41,7 @@ export const ruleSabotages: Bugs = {
   ],
   'packages/engine/src/judge/rules/draws.ts': [
     { breaks: 'contract.shared-limits', from: 'return workflowId', to: "return ''" },
-    { breaks: 'contract.shared-limits', from: ".normalize('NFKC').trim().toLowerCase()", to: '' },
+    { breaks: 'contract.shared-limits', from: 'const folded = foldedText(text)', to: 'const folded = text' },
     {
       breaks: 'shared-limit.keys-hashed',
       from: 'sha256Hex(`${salt.length}:${salt}:${JSON.stringify([name, counts, window, per, key])}`)',

@@ -1,11 +1,12 @@
 import type { JsonObject } from '@countersign/protocol'
+import { holdsUnseen } from '../text/folded-text.js'
 import { spendOnJudging } from '../text/judging-budget.js'
 import type { PreparedResource } from './plan.js'
 
 /** How a call holds a resource: alone, or together with other shared holds. */
 export type ResourceMode = 'exclusive' | 'shared'
 
-/** The key of a resource for one call: `order:{$.order_id}` becomes `order:A-17`. Null if a value is missing. */
+/** The key of a resource for one call: `order:{$.order_id}` becomes `order:A-17`. Null if a value is missing or cannot all be seen. */
 export function renderResource(resource: PreparedResource, args: JsonObject): string | null {
   let key = ''
   for (const part of resource.parts) {
@@ -14,10 +15,11 @@ export function renderResource(resource: PreparedResource, args: JsonObject): st
       continue
     }
     const value = part.first(args)
-    if (typeof value !== 'string' && typeof value !== 'number' && typeof value !== 'boolean') return null
+    if (typeof value !== 'string' && typeof value !== 'number') return null
     const text = String(value)
     // A long value may stand in a key a hundred times.
     spendOnJudging(text.length >> CHARACTERS_PER_STEP)
+    if (holdsUnseen(text)) return null
     key += text
   }
   return key

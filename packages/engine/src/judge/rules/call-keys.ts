@@ -3,6 +3,7 @@ import type { PreparedContract, SlotUse } from '../../contract/plan.js'
 import { sha256Hex } from '../../json/hash.js'
 import type { CompiledPath } from '../../json/json-path.js'
 import { slotOf } from '../../state/kept-values.js'
+import { holdsUnseen } from '../../text/folded-text.js'
 import { spendOnJudging } from '../../text/judging-budget.js'
 
 /** The keys of a call: for which order, customer or account its rules are kept. */
@@ -26,7 +27,7 @@ export function keysOf(
   const unusable: CallKeys['unusable'][number][] = []
   for (const path of keys) {
     const found = path.first(args)
-    const text = keyText(found)
+    const text = argumentKey(found)
     if (text === null) unusable.push({ path, found })
     else hashes[path.expression] = hashOfKey(salt, text)
   }
@@ -48,9 +49,18 @@ const CHARACTERS_PER_STEP = 3
 /** 128 bits: two keys of one session never share a hash. */
 const HASH_LENGTH = 32
 
+/**
+ * The key that an argument gives. Null: it can be none. A character that cannot be seen would count apart what a tool takes
+ * for the same.
+ */
+export function argumentKey(value: JsonValue | undefined): string | null {
+  const text = keyText(value)
+  return text === null || holdsUnseen(text) ? null : text
+}
+
 /** The number 12 and the text "12" name the same order. */
 export function keyText(value: JsonValue | undefined): string | null {
-  if (typeof value === 'number' || typeof value === 'boolean') return String(value)
+  if (typeof value === 'number') return String(value)
   return typeof value === 'string' && value !== '' && value.length <= LIMITS.keyLength ? value : null
 }
 

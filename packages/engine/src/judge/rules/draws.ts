@@ -4,9 +4,10 @@ import type { PreparedSharedLimit, UsedBucket } from '../../contract/shared-limi
 import { addDecimals, decimalText, isAmount } from '../../json/decimal.js'
 import { sha256Hex } from '../../json/hash.js'
 import type { Tally } from '../../state/tally.js'
+import { foldedText } from '../../text/folded-text.js'
 import { spendOnJudging } from '../../text/judging-budget.js'
 import { STEPS_OF_AMOUNT } from './amounts.js'
-import { keyText } from './call-keys.js'
+import { argumentKey, keyText } from './call-keys.js'
 
 /** Whose session it is, as far as limits that sessions share ask. */
 export interface LimitParty {
@@ -145,24 +146,15 @@ export function principalKey(principal: JsonValue | undefined): string | null {
  * count together: that can only block more.
  */
 function foldedKey(value: JsonValue | undefined): string | null {
-  const text = keyText(value)
+  const text = argumentKey(value)
   if (text === null) return null
   spendOnJudging(text.length >> CHARACTERS_PER_STEP)
-  for (const [marks] of text.matchAll(MARKS)) {
-    if (marks.length > MOST_MARKS) return null
-    // They are put in order, each compared with those before it.
-    spendOnJudging((marks.length * marks.length) >> 2)
-  }
-  const folded = text.normalize('NFKC').trim().toLowerCase()
+  const folded = foldedText(text)
+  if (folded === null) return null
   // Some characters become eighteen.
   spendOnJudging(folded.length >> CHARACTERS_PER_STEP)
   return folded === '' ? null : folded
 }
-
-/** What NFKC takes for marks on the character before them. */
-const MARKS = /[\p{M}\uff9e\uff9f]+/gu
-/** As in Unicode's Stream-Safe Text Format. No language needs more than a few. */
-const MOST_MARKS = 30
 
 /** A negative amount would refill a limit, and only numbers can be summed. */
 function amountOf(
