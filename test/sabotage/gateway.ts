@@ -125,6 +125,11 @@ export const gatewaySabotages: Bugs = {
   ],
   'packages/gateway/src/hooks/hook-routes.ts': [
     {
+      breaks: 'gateway.hooks.one-reading',
+      from: 'const disguised = Object.keys(value).find(isDisguised)',
+      to: 'const disguised = undefined as string | undefined',
+    },
+    {
       breaks: 'gateway.hooks',
       from: '(!/ToolUse/.test(hook_event_name) || (isName(value.tool_name) && isName(value.tool_use_id)))',
       to: 'true',

@@ -100,6 +100,7 @@ export {
   holdsNul,
   parseStrictJson,
   parseStrictJsonInSteps,
+  repeatedKey,
   type StrictJson,
 } from './json/strict-json.js'
 export { beginningOf, stringifyInSteps } from './json/write-in-steps.js'
@@ -191,6 +192,7 @@ export { copyState } from './state/copy-state.js'
 export { type CreatedEvent, initialState } from './state/session-start.js'
 export { forbiddenTools, snapshotOf } from './state/snapshot.js'
 export type { OpenStep, PendingCall, SessionState } from './state/state.js'
+export { disguisesOf } from './text/alike-names.js'
 export { closestName, suggestName } from './text/closest-name.js'
 export { judgingStepsTaken, TooCostlyError } from './text/judging-budget.js'
 export { compileRegex, type Regex } from './text/regex.js'

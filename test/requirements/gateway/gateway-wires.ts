@@ -24,6 +24,8 @@ export const gatewayWires = {
     'A call that is taken out of an answer leaves why in the answer, beside the calls that stay, so that the next request tells the model',
   'gateway.hooks':
     'Hooks of Claude Code are judged over HTTP: a blocked call is denied with its remedy, and nothing is allowed that could not be judged',
+  'gateway.hooks.one-reading':
+    'A hook about a call is refused if another reader could take it for another call: a member twice, in other letters or with characters that cannot be seen, an input that is no object',
   'gateway.faults':
     'A gateway that is killed, and an upstream that hangs, breaks off or contradicts itself, double nothing and release nothing unjudged',
   'gateway.refuses-by-name': 'What cannot be governed is refused by name and never reaches the upstream',

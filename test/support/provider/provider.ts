@@ -30,7 +30,7 @@ export interface RecordedRequest {
 
 /**
  * A `Reply` is rendered in the API that is asked, whole or streamed as asked. `response` and `events` are sent as
- * they are; an event that is a string is sent as it stands. `events` can be slow, cut short, or end in a broken line.
+ * they are; what is a string of them is sent as it stands. `events` can be slow, cut short, or end in a broken line.
  */
 export type Answer =
   | (Reply & Timing)
@@ -120,7 +120,7 @@ async function send(outgoing: ServerResponse, request: RecordedRequest, answer: 
 
 function sendJson(outgoing: ServerResponse, status: number, headers: Record<string, string>, body: unknown): void {
   outgoing.writeHead(status, { ...headers, 'content-type': 'application/json' })
-  outgoing.end(JSON.stringify(body))
+  outgoing.end(typeof body === 'string' ? body : JSON.stringify(body))
 }
 
 async function sendEvents(

@@ -11,6 +11,16 @@ export function isPlainName(name: string): boolean {
   return true
 }
 
+/**
+ * Tells the names that are none of these, and that a reader who passes over case or what cannot be seen takes for one of
+ * them: `Tool_Input`.
+ */
+export function disguisesOf(known: readonly string[]): (name: string) => boolean {
+  const exact = new Set(known)
+  const folded = new Set<string | null>(known.map(foldedText))
+  return (name) => !isPlainName(name) && !exact.has(name) && folded.has(foldedText(name))
+}
+
 /** Why names of one object may be the same to a reader. */
 export function* alikeProblem(names: readonly string[]): Steps<string | null> {
   const known = new Map<string, string>()

@@ -1,7 +1,9 @@
+import { disguisesOf, doubtfulJson, parseStrictJson } from '@countersign/engine'
+import { isObject } from '../base/is-object.js'
 import { GatewayProblem } from '../base/problems.js'
 import type { GatewaySettings } from '../base/settings.js'
+import { readJsonText } from '../http/read-json-text.js'
 import type { GatewayRequest, Route } from '../http/route.js'
-import { readJsonBody } from '../wire/messages.js'
 import { createSessionPool, type PooledSession } from '../wire/session-pool.js'
 import { answerHooks, type HookAnswerer, type HookCall } from './claude-code.js'
 
@@ -26,7 +28,7 @@ export function createHookRoute(settings: GatewaySettings, { log, fetch, apiKey 
     name: 'hooks',
     async handle(request) {
       if (request.path !== '/claude-code' || request.method !== 'POST') throw unknownHook(request)
-      const call = readCall((await readJsonBody(request)).value)
+      const call = readCall(await readJsonText(request))
       const sessionId = `claude-${call.session_id}`
       const answer = await answererOf(pool.get(request.agent, sessionId))(call)
       return Response.json(answer, { headers: { 'x-countersign-session': sessionId } })
@@ -35,19 +37,44 @@ export function createHookRoute(settings: GatewaySettings, { log, fetch, apiKey 
   }
 }
 
-function readCall(value: Readonly<Record<string, unknown>>): HookCall {
+/** What another reader of the body could take for another call is refused: hooks see the input, and do not run it. */
+function readCall(text: string): HookCall {
+  const parsed = parseStrictJson(text, { anyData: true })
+  if (!parsed.ok) throw new GatewayProblem('body_invalid', `the body of a hook is refused: ${parsed.problem}`)
+  if (!isObject(parsed.value)) throw new GatewayProblem('body_invalid', 'the body must be a JSON object in UTF-8')
+  const { value } = parsed
+  const disguised = Object.keys(value).find(isDisguised)
+  if (disguised !== undefined)
+    throw new GatewayProblem('body_invalid', `a hook has no member ${JSON.stringify(disguised.slice(0, 64))}`)
   const { session_id, hook_event_name } = value
   const isRead =
     typeof hook_event_name === 'string' &&
     typeof session_id === 'string' &&
     /^[A-Za-z0-9_.:-]{1,100}$/.test(session_id) &&
-    (!/ToolUse/.test(hook_event_name) || (isName(value.tool_name) && isName(value.tool_use_id)))
-  if (isRead) return { ...value, session_id, hook_event_name }
-  throw new GatewayProblem(
-    'body_invalid',
-    'a hook has session_id, hook_event_name and, about a call, tool_name and tool_use_id, as Claude Code sends them',
-  )
+    (!/ToolUse/.test(hook_event_name) || (isName(value.tool_name) && isName(value.tool_use_id))) &&
+    (value.tool_input === undefined || isObject(value.tool_input))
+  if (!isRead) throw new GatewayProblem('body_invalid', AS_CLAUDE_CODE)
+  // What the values say of numbers is judged with the call; digits that no value has are seen in the text alone.
+  const doubt = hook_event_name === 'PreToolUse' ? doubtfulJson(text) : null
+  if (doubt !== null) throw new GatewayProblem('body_invalid', `the body of a hook is refused: ${doubt}`)
+  return { ...value, session_id, hook_event_name }
 }
+
+const AS_CLAUDE_CODE =
+  'a hook has session_id, hook_event_name and, about a call, tool_name, tool_use_id and an object tool_input, as Claude Code sends them'
+
+const isDisguised = disguisesOf([
+  'session_id',
+  'hook_event_name',
+  'tool_name',
+  'tool_use_id',
+  'tool_input',
+  'tool_response',
+  'tool_calls',
+  'agent_id',
+  'agent_type',
+  'prompt_id',
+])
 
 const isName = (value: unknown): boolean => typeof value === 'string' && value !== '' && value.length <= 256
 

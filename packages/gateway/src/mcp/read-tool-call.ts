@@ -1,3 +1,4 @@
+import { disguisesOf } from '@countersign/engine'
 import type { JsonObject, JsonValue } from '@countersign/protocol'
 import { isObject } from '../base/is-object.js'
 
@@ -7,7 +8,7 @@ export type ToolCallReading =
 
 /** Reads the parameters of `tools/call`. A key that a lenient server takes for another one is refused. */
 export function readToolCall(params: JsonObject): ToolCallReading {
-  const disguised = Object.keys(params).find((key) => DECIDING.has(key.toLowerCase()) && !DECIDING.has(key))
+  const disguised = Object.keys(params).find(isDisguised)
   if (disguised !== undefined) return { ok: false, problem: `the parameter ${JSON.stringify(disguised)} is not known` }
   const { name, arguments: args = {} } = params
   if (typeof name !== 'string' || name === '') return { ok: false, problem: 'name is not the name of a tool' }
@@ -15,7 +16,7 @@ export function readToolCall(params: JsonObject): ToolCallReading {
   return { ok: true, name, arguments: args }
 }
 
-const DECIDING = new Set(['name', 'arguments'])
+const isDisguised = disguisesOf(['name', 'arguments'])
 
 /** True for what a server could take for `tools/call`, and is not written so. */
 export function isDisguisedCall(method: string): boolean {

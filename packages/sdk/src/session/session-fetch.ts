@@ -85,7 +85,8 @@ function parsed(body: string, texts: ReceivedTexts): JsonObject | null {
   }
 }
 
-const NO_JSON = 'the body of a request to a model must be a JSON object, so that its tools can be read'
+const NO_JSON =
+  'the body of a request to a model must be a JSON object without a member twice, so that its tools can be read'
 
 const notGoverned = (method: string, url: string): ReplayConfigError =>
   new ReplayConfigError(

@@ -1,0 +1,200 @@
+import { randomUUID } from 'node:crypto'
+import { expect } from 'vitest'
+import { openSession, validate } from '../../../packages/sdk/src/index.js'
+import { throughRuntime, withGateways } from '../../support/gateway/gateway.js'
+import { plainMcpServer } from '../../support/gateway/mcp-server.js'
+import { proves } from '../../support/proves.js'
+import { withRuntime } from '../../support/runtime/with-runtime.js'
+
+const { runtime } = await withRuntime()
+const gateways = await withGateways(runtime)
+const { provider } = gateways
+const shop = plainMcpServer(['pay'])
+const sentToShop: string[] = []
+const through = throughRuntime(runtime)
+const bound = { side_effect: 'read' as const, argument_value_invariants: [{ path: '$.amount', lte: 40 }] }
+const contracts = [
+  { tool: 'pay', ...bound },
+  { tool: 'shop__pay', ...bound },
+]
+const agent = await gateways.agentWith(contracts)
+const gateway = await gateways.start(
+  { mcp: `shop=${shop.url}` },
+  {
+    fetch: (input, init) => {
+      if (!String(input).startsWith(shop.url)) return through(input, init)
+      sentToShop.push(String(init?.body))
+      return shop.fetch(input, init)
+    },
+  },
+)
+
+/** Some reader takes each of these for more than 40. */
+const TRICKS = {
+  case: '{"amount":10,"Amount":900}',
+  unseen: '{"amount":10,"amo\\u200bunt":900}',
+  deep: '{"amount":10,"x":[{"y":1,"Y":900}]}',
+  twice: '{"amount":10,"amount":900}',
+  digits: '{"amount":40.000000000000000000001}',
+}
+const GOOD = '{"amount":10,"Note":{"a":1}}'
+
+const post = async (url: string, body: string | object, headers = {}) => {
+  const reply = await fetch(url, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json', ...headers },
+    body: typeof body === 'string' ? body : JSON.stringify(body),
+  })
+  return reply.text().catch(() => 'broken off')
+}
+
+type Wire = Readonly<{ path: string; body: object; whole(text: string): string; events(text: string): unknown[] }>
+const ask = { model: 'm', messages: [{ role: 'user', content: 'go' }] }
+const quoted = JSON.stringify
+const WIRES: Readonly<Record<string, Wire>> = {
+  chat: {
+    path: 'openai/v1/chat/completions',
+    body: { ...ask, tools: [{ type: 'function', function: { name: 'pay', parameters: {} } }] },
+    whole: (text) =>
+      `{"id":"r","object":"chat.completion","choices":[{"index":0,"finish_reason":"tool_calls","message":{"role":"assistant","tool_calls":[{"id":"call_1","type":"function","function":{"name":"pay","arguments":${quoted(text)}}}]}}]}`,
+    events: (text) => [
+      {
+        choices: [
+          {
+            index: 0,
+            delta: { tool_calls: [{ index: 0, id: 'call_1', function: { name: 'pay', arguments: text } }] },
+          },
+        ],
+      },
+      { choices: [{ index: 0, delta: {}, finish_reason: 'tool_calls' }] },
+    ],
+  },
+  responses: {
+    path: 'openai/v1/responses',
+    body: { model: 'm', input: 'go', tools: [{ type: 'function', name: 'pay', parameters: {} }] },
+    whole: (text) =>
+      `{"id":"r","status":"completed","output":[{"type":"function_call","call_id":"call_1","name":"pay","arguments":${quoted(text)}}]}`,
+    events: (text) => {
+      const item = { type: 'function_call', call_id: 'call_1', name: 'pay', arguments: text }
+      const response = { id: 'r', status: 'completed', output: [item] }
+      return [
+        { type: 'response.output_item.done', output_index: 0, item },
+        { type: 'response.completed', response },
+      ]
+    },
+  },
+  anthropic: {
+    path: 'anthropic/v1/messages',
+    body: { ...ask, max_tokens: 9, tools: [{ name: 'pay', input_schema: { type: 'object' } }] },
+    whole: (text) =>
+      `{"id":"r","type":"message","role":"assistant","stop_reason":"tool_use","content":[{"type":"tool_use","id":"call_1","name":"pay","input":${text}}]}`,
+    events: (text) => [
+      { type: 'message_start', message: { id: 'r', type: 'message', role: 'assistant', content: [] } },
+      {
+        type: 'content_block_start',
+        index: 0,
+        content_block: { type: 'tool_use', id: 'call_1', name: 'pay', input: {} },
+      },
+      { type: 'content_block_delta', index: 0, delta: { type: 'input_json_delta', partial_json: text } },
+      { type: 'content_block_stop', index: 0 },
+      { type: 'message_delta', delta: { stop_reason: 'tool_use' } },
+      { type: 'message_stop' },
+    ],
+  },
+}
+
+proves('guarantee.one-reading', 'on the wire, whole and streamed', async () => {
+  for (const [wire, { path, body, whole, events }] of Object.entries(WIRES)) {
+    const url = `${gateway.url}/${agent}/${path}`
+    const answer = (text: string) => {
+      provider.enqueue({ response: whole(text) })
+      return post(url, body)
+    }
+    const stream = (text: string) => {
+      provider.enqueue({ events: events(text) })
+      return post(url, { ...body, stream: true })
+    }
+    for (const get of [answer, stream]) {
+      expect([wire, await get(GOOD)]).toEqual([wire, expect.stringContaining('call_1')])
+      for (const [trick, text] of Object.entries(TRICKS)) {
+        const said = await get(text)
+        // A number that stands in the answer itself, not in a text of it, is written anew, as it was judged.
+        if (wire === 'anthropic' && get === answer && trick === 'digits') {
+          expect(said).toContain('"input":{"amount":40}')
+          continue
+        }
+        expect([wire, trick, said]).toEqual([wire, trick, expect.not.stringContaining('call_1')])
+        expect([wire, trick, said]).toEqual([
+          wire,
+          trick,
+          expect.stringMatching(/response_format_invalid|has a member twice/),
+        ])
+      }
+    }
+  }
+})
+
+proves('guarantee.one-reading', 'as a call of an MCP tool', async () => {
+  const call = (text: string) =>
+    post(
+      `${gateway.url}/${agent}/mcp/shop`,
+      `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"pay","arguments":${text}}}`,
+      { authorization: `Bearer ${runtime.key}`, 'x-countersign-session': 'ses_reading' },
+    )
+  expect(await call(GOOD)).toContain('done')
+  expect(shop.ran.splice(0)).toHaveLength(1)
+  for (const [trick, text] of Object.entries(TRICKS)) {
+    const said = await call(text)
+    if (trick === 'digits') {
+      // Written anew: the server gets the number that was judged.
+      expect(shop.ran.splice(0)).toEqual(['pay {"amount":40}'])
+      expect(sentToShop.at(-1)).toContain('{"amount":40}')
+      continue
+    }
+    expect([trick, said]).toEqual([trick, expect.stringMatching(/leave one out|occurs twice/)])
+    expect([trick, shop.ran]).toEqual([trick, []])
+  }
+})
+
+proves('gateway.hooks.one-reading', 'a hook whose body could be read in two ways lets no call run', async () => {
+  const session_id = randomUUID()
+  const hook = (event: string, more: string) =>
+    post(
+      `${gateway.url}/${agent}/hooks/claude-code`,
+      `{"session_id":"${session_id}","hook_event_name":"${event}","tool_use_id":"t${randomUUID()}",${more}}`,
+    )
+  const before = (more: string) => hook('PreToolUse', more)
+  expect(await before(`"tool_name":"Read","tool_input":{}`)).toContain('unmatched_tool_blocked')
+  const refusals = [
+    ...Object.values(TRICKS).map((text) => `"tool_name":"pay","tool_input":${text}`),
+    '"tool_name":"pay","tool_name":"wipe","tool_input":{}',
+    '"tool_name":"pay","tool_input":{"amount":1},"tool_input":{"amount":900}',
+    '"tool_name":"pay","tool_input":{"amount":1},"Tool_Input":{"amount":900}',
+    '"tool_name":"pay","Tool_Input":{"amount":900}',
+    '"tool_name":"pay","tool_input":{"amount":1},"tool\\u200b_input":{"amount":900}',
+    '"tool_name":"pay","Tool_Name":"wipe","tool_input":{}',
+    `"tool_name":"pay","tool_input":${quoted('{"amount":1}')}`,
+    '"tool_name":"pay","tool_input":[{"amount":1}]',
+  ]
+  for (const more of refusals) {
+    const said = await before(more)
+    expect([more, said]).toEqual([more, expect.stringMatching(/"deny"|countersign_body_invalid/)])
+  }
+  expect(await before('"tool_name":"pay","tool_input":{"amount":10}')).toBe('{}')
+  // An outcome is told whatever a tool has given.
+  expect(await hook('PostToolUse', '"tool_name":"x","tool_response":{"n":12345678901234567890,"N":1e-400}')).toBe('{}')
+  expect(await hook('PostToolUse', '"tool_name":"x","tool_response":1,"tool_response":2')).toContain('body_invalid')
+})
+
+proves('guarantee.one-reading', 'in a session without a server, and in a validation', async () => {
+  for (const [trick, text] of Object.entries({ ...TRICKS, good: GOOD })) {
+    const isGood = trick === 'good'
+    const { pass } = validate({ tool_calls: [{ id: 'c', name: 'pay', arguments: text }] }, { contracts })
+    expect([trick, pass]).toEqual([trick, isGood])
+    const session = openSession({ contracts, tools: { pay: () => 'paid' }, diagnostics: () => {} })
+    const turn = await session.prepare({ model: 'm', tools: ['pay'], messages: [{ role: 'user', text: 'go' }] })
+    const [verdict] = await turn.propose({ calls: [{ id: 'c', name: 'pay', arguments: text }] })
+    expect([trick, verdict?.verdict]).toEqual([trick, isGood ? 'allow' : 'block'])
+    await session.close()
+  }
+})
