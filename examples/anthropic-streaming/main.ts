@@ -17,6 +17,7 @@ model.say({
 
 const session = replay(new Anthropic({ apiKey: 'not needed on loopback', baseURL: model.anthropicUrl }), {
   contractsDir: fileURLToPath(new URL('contracts', import.meta.url)),
+  requireProtection: 'protect', // with or without the service
   // Remove blocked calls from the response and return the rest.
   gate: 'strip_blocked',
   tools: {

@@ -12,6 +12,7 @@ const paid: number[] = []
 const asked: number[] = []
 const session = replay(new OpenAI({ apiKey: 'not needed on loopback', baseURL: model.openaiUrl }), {
   contractsDir: fileURLToPath(new URL('contracts', import.meta.url)),
+  requireProtection: 'protect', // with or without the service
   tools: {
     pay: ({ amount }: { amount: number }) => {
       paid.push(amount)

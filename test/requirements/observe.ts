@@ -22,6 +22,6 @@ export const observe = {
   'observe.asynchronous': 'The observed call does not wait for captures to be sent',
   'observe.stream-after-end': 'A streamed response is captured whole once the stream has ended',
   'observe.no-op-on-unknown-client': 'A client of unknown shape gets a handle that does nothing',
-  'observe.no-key.warns-once': 'Without an API key one warning is logged and no more',
+  'observe.no-key.warns-once': 'Without an API key there is one warning and no more: to the diagnostics callback, or on the console if there is none',
   'observe.no-key.no-op': 'Without an API key nothing is recorded, sent or stored',
 } satisfies Facts

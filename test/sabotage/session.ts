@@ -16,6 +16,18 @@ export const sessionSabotages: Bugs = {
       to: 'sawCall(',
     },
   ],
+  'packages/sdk/src/session/core/report-protection.ts': [
+    {
+      breaks: 'option.api-key.missing-reported',
+      from: 'hasKeyOption || tools !== null || (agent ??',
+      to: 'hasKeyOption || (agent ??',
+    },
+    {
+      breaks: 'option.api-key.missing-reported',
+      from: 'agent ?? loaded.plan.session.agent ?? null',
+      to: 'agent',
+    },
+  ],
   'packages/sdk/src/session/session-turn.ts': [
     { breaks: 'open-session.retry-is-one-turn', from: 'if (underWay !== undefined) return underWay', to: '' },
     {

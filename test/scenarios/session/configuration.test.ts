@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterAll, beforeAll, expect } from 'vitest'
+import { afterAll, afterEach, beforeAll, beforeEach, expect, vi } from 'vitest'
 import {
   observe,
   prepareContracts,
@@ -20,6 +20,8 @@ beforeAll(async () => {
   agent = await startAgent()
   folder = mkdtempSync(join(tmpdir(), 'countersign-configuration-'))
 })
+beforeEach(() => void vi.stubEnv('COUNTERSIGN_API_KEY', undefined))
+afterEach(() => void vi.unstubAllEnvs())
 afterAll(async () => {
   await agent.close()
   rmSync(folder, { recursive: true })
@@ -201,14 +203,41 @@ proves('option.require-protection', 'a session below the level that is asked for
   expect(start({ requireProtection: 'protect' })).not.toThrow()
 })
 
-proves('option.api-key.missing-reported', 'tools and an agent without a key are reported, unless that is meant', () => {
+proves('option.api-key.missing-reported', 'tools or an agent without a key are reported, unless that is meant', () => {
   const contracts = [{ tool: 'look' }]
   const reports = (options: ReplayOptions) =>
     agent.start({ contracts, ...options }).diagnostics.filter(({ type }) => type === 'replay_protection_level')
-  const expected = [expect.objectContaining({ detail: expect.stringContaining('COUNTERSIGN_API_KEY') })]
+  const expected = [
+    expect.objectContaining({ level: 'protect', detail: expect.stringContaining('COUNTERSIGN_API_KEY') }),
+  ]
   const tools = { look: () => 1 }
-  expect(reports({ tools, agent: 'support' })).toEqual(expected)
-  expect(reports({ tools, agent: 'support', requireProtection: 'protect' })).toEqual([])
-  expect(reports({ tools })).toEqual([])
-  expect(reports({ agent: 'support' })).toEqual([])
+  const sessionYamlPath = sessionFile('named.yaml', 'agent: support\n')
+  for (const options of [{ tools }, { agent: 'support' }, { sessionYamlPath }, { tools, agent: 'support' }]) {
+    expect(reports(options)).toEqual(expected)
+    expect(reports({ ...options, requireProtection: 'protect' })).toEqual([])
+  }
+  expect(reports({})).toEqual([])
+})
+
+proves('option.api-key.empty-reported', 'a key of blanks is reported in every mode, also where none is needed', () => {
+  const reports = (options: ReplayOptions) => {
+    const { diagnostics } = agent.start({ contracts: [{ tool: 'look' }], ...options })
+    return diagnostics.flatMap((event) => (event.type === 'replay_protection_level' ? [event.detail] : []))
+  }
+  const tools = { look: () => 1 }
+  const levels: ReplayOptions[] = [
+    {},
+    { requireProtection: 'protect' },
+    { mode: 'shadow' },
+    { mode: 'log-only', tools },
+  ]
+  for (const options of levels) {
+    expect(reports({ ...options, apiKey: ' ' })).toEqual([expect.stringContaining('the option apiKey is empty')])
+  }
+  vi.stubEnv('COUNTERSIGN_API_KEY', '')
+  for (const options of levels) {
+    expect(reports(options)).toEqual([expect.stringContaining('COUNTERSIGN_API_KEY is empty')])
+  }
+  vi.stubEnv('COUNTERSIGN_API_KEY', undefined)
+  expect(reports({})).toEqual([])
 })

@@ -13,7 +13,7 @@ let warnings: string[]
 beforeEach(() => {
   warnings = []
   forgetWarnings()
-  vi.stubEnv('COUNTERSIGN_API_KEY', '')
+  vi.stubEnv('COUNTERSIGN_API_KEY', undefined)
   vi.spyOn(console, 'warn').mockImplementation((text: string) => void warnings.push(text))
 })
 afterEach(() => {
@@ -27,8 +27,15 @@ async function startsWith(options: ReplayOptions): Promise<string[]> {
   return warnings
 }
 
-test('a session with contracts and tools reports nothing', async () => {
-  expect(await startsWith({ contracts: [look, pay], tools: { look: () => null } })).toEqual([])
+test('a session with contracts and tools that is meant to be without a server reports nothing', async () => {
+  const options: ReplayOptions = { contracts: [look, pay], tools: { look: () => null }, requireProtection: 'protect' }
+  expect(await startsWith(options)).toEqual([])
+})
+
+proves('option.api-key.missing-reported', 'tools without a key are reported on the console, once', async () => {
+  const options = { contracts: look, tools: { look: () => null } }
+  expect(await startsWith(options)).toEqual([expect.stringMatching(/^countersign: there is no API key, .*protect/)])
+  expect(await startsWith(options)).toHaveLength(1)
 })
 
 test('an empty key is reported: the program expects a server', async () => {
@@ -42,11 +49,13 @@ test('a key without tools is reported: the server cannot govern', async () => {
 })
 
 test('a tool that no contract covers is reported, with the one that may be meant', async () => {
-  const [text] = await startsWith({ contracts: [look, pay], tools: { lok: () => null, pay: () => null } })
+  const tools = { lok: () => null, pay: () => null }
+  const [text] = await startsWith({ contracts: [look, pay], tools, requireProtection: 'protect' })
   expect(text).toContain('no contract covers the tool lok, so its calls are blocked: did you mean "look"?')
   forgetWarnings()
   warnings = []
-  expect(await startsWith({ contracts: look, tools: { lok: () => null }, unmatchedPolicy: 'allow' })).toEqual([])
+  const options: ReplayOptions = { contracts: look, tools: { lok: () => null }, requireProtection: 'protect' }
+  expect(await startsWith({ ...options, unmatchedPolicy: 'allow' })).toEqual([])
 })
 
 test('keys of a contract that nothing enforces are refused', () => {

@@ -15,8 +15,8 @@ export interface ExampleEnvironment {
  */
 export async function runExample(path: string, given: ExampleEnvironment = {}): Promise<string> {
   vi.resetModules()
-  vi.stubEnv('COUNTERSIGN_API_URL', given.apiUrl ?? '')
-  vi.stubEnv('COUNTERSIGN_API_KEY', given.apiKey ?? '')
+  vi.stubEnv('COUNTERSIGN_API_URL', given.apiUrl)
+  vi.stubEnv('COUNTERSIGN_API_KEY', given.apiKey)
   vi.stubEnv('COUNTERSIGN_EMAIL', given.email ?? '')
   vi.stubEnv('COUNTERSIGN_PASSWORD', given.password ?? '')
   vi.stubEnv('NO_COLOR', '1')

@@ -9,7 +9,14 @@ import { type CaptureBuffer, createCaptureBuffer } from './capture-buffer.js'
 import type { SendOutcome } from './send-captures.js'
 import { captureSender } from './send-captures.js'
 
-const NO_ENVIRONMENT = { apiKey: null, apiUrl: null, environment: null, captureDisabled: false, appInstance: null }
+const NO_ENVIRONMENT = {
+  apiKey: null,
+  isKeyEmpty: false,
+  apiUrl: null,
+  environment: null,
+  captureDisabled: false,
+  appInstance: null,
+}
 const DELIVERED: SendOutcome = { kind: 'delivered', problem: null }
 const FAILED: SendOutcome = { kind: 'failed', problem: 'away', retry: true }
 

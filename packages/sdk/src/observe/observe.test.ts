@@ -449,6 +449,16 @@ describe('when it does nothing', () => {
     expect(idle[0]?.getHealth()).toMatchObject({ status: 'inactive', protectionLevel: 'monitor' })
   })
 
+  proves('observe.no-key.warns-once', 'a diagnostics callback gets the warning in place of the console', () => {
+    const warn = vi.spyOn(console, 'warn').mockImplementation(() => {})
+    forgetWarnings()
+    const events: unknown[] = []
+    observe(openai(), { diagnostics: (event) => events.push(event) })
+    const detail = 'observe does nothing without an API key: pass apiKey or set COUNTERSIGN_API_KEY'
+    expect(events).toEqual([{ type: 'capture_error', detail }])
+    expect(warn).not.toHaveBeenCalled()
+  })
+
   proves('observe.api-key.environment', async () => {
     vi.stubEnv('COUNTERSIGN_API_KEY', `csk_${'e'.repeat(32)}`)
     const client = openai()

@@ -3,7 +3,6 @@ import { createCircuitBreaker } from '../base/circuit-breaker.js'
 import { createIds } from '../base/create-ids.js'
 import { messageOf } from '../base/diagnostics.js'
 import { type HealthSnapshot, isClusterMember } from '../base/health-snapshot.js'
-import { warnOnConsole } from '../base/warn-on-console.js'
 import { detectClient, whyUnknown } from '../clients/clients.js'
 import { createConversations, responseIdOf } from '../clients/conversations.js'
 import { type SeenCall, watchClient } from '../clients/watch-client.js'
@@ -34,7 +33,7 @@ export function observe(client: object, options: ObserveOptions = {}): ObserveHa
   const { apiKey, endpoint } = settings
   if (settings.disabled) return idleHandle(settings)
   if (apiKey === null) {
-    warnOnConsole('observe does nothing without an API key: pass apiKey or set COUNTERSIGN_API_KEY')
+    settings.report({ type: 'capture_error', detail: NO_KEY })
     return idleHandle(settings)
   }
   if (endpoint === null) return idleHandle(settings)
@@ -63,6 +62,8 @@ export function observe(client: object, options: ObserveOptions = {}): ObserveHa
     getHealth: () => health(settings, capture.counts()),
   }
 }
+
+const NO_KEY = 'observe does nothing without an API key: pass apiKey or set COUNTERSIGN_API_KEY'
 
 /** Captures are made this long after their calls, or when so many wait. */
 const DELAY_MS = 50

@@ -6,6 +6,8 @@ export const DEFAULT_BASE_URL = 'http://127.0.0.1:4319'
 export interface SdkEnvironment {
   /** COUNTERSIGN_API_KEY; null if not set. */
   readonly apiKey: string | null
+  /** COUNTERSIGN_API_KEY is set, and blank: a secret did not arrive. */
+  readonly isKeyEmpty: boolean
   /** COUNTERSIGN_API_URL; null if not set. */
   readonly apiUrl: string | null
   /** COUNTERSIGN_ENVIRONMENT, else NODE_ENV, as written; null if neither is set. */
@@ -20,6 +22,7 @@ export interface SdkEnvironment {
 export function readEnvironment(env: NodeJS.ProcessEnv = process.env): SdkEnvironment {
   return {
     apiKey: filled(env.COUNTERSIGN_API_KEY),
+    isKeyEmpty: env.COUNTERSIGN_API_KEY?.trim() === '',
     apiUrl: filled(env.COUNTERSIGN_API_URL),
     environment: filled(env.COUNTERSIGN_ENVIRONMENT) ?? filled(env.NODE_ENV),
     captureDisabled: saysYes(env.COUNTERSIGN_DISABLE ?? ''),

@@ -60,8 +60,10 @@ export interface ReplaySettings extends Pick<ReplayOptions, OptionalName> {
   /** The program can answer a checkpoint later, so that `onCheckpoint` may be missing. */
   readonly asksLater: boolean
   readonly apiKey: string | null
-  /** The program passes an empty key: it expects a server. */
-  readonly isKeyEmpty: boolean
+  /** What holds blank text in place of a key, which is never meant; null if nothing does. */
+  readonly emptyKey: string | null
+  /** The option `apiKey` is given, even if as undefined: the program expects a server. */
+  readonly hasKeyOption: boolean
   readonly runtimeUrl: string
   readonly environment: Environment
   /** False if neither the option nor a variable names an environment that exists; production is assumed. */
@@ -126,7 +128,8 @@ export function readReplayOptions(options: ReplayOptions, env: SdkEnvironment): 
     shared: null,
     asksLater: false,
     apiKey,
-    isKeyEmpty: apiKey === null && 'apiKey' in options,
+    emptyKey: apiKey === null ? emptyKeyOf(options, env) : null,
+    hasKeyOption: 'apiKey' in options,
     runtimeUrl: options.runtimeUrl ?? apiUrlOf(env),
     environment,
     environmentKnown: known,
@@ -171,6 +174,11 @@ function optionalSettings(options: ReplayOptions, workflow: JoinedWorkflow | nul
     ...(contractsDir !== undefined && { contractsDir }),
     ...(sessionYamlPath !== undefined && { sessionYamlPath }),
   }
+}
+
+function emptyKeyOf({ apiKey }: ReplayOptions, { isKeyEmpty }: SdkEnvironment): string | null {
+  if (isKeyEmpty) return 'COUNTERSIGN_API_KEY is empty'
+  return apiKey === undefined ? null : 'the option apiKey is empty and COUNTERSIGN_API_KEY is not set'
 }
 
 function contractsOf(contracts: ReplayOptions['contracts']): ReplaySettings['contracts'] {

@@ -3,41 +3,45 @@ import type { Report } from '../../base/diagnostics.js'
 import type { ReplaySettings } from '../../options/replay-settings.js'
 import type { SessionRules } from './session-rules.js'
 
-/** Reports where a session that enforces does less than its options suggest. */
+/** Reports where a session does less than its options suggest. */
 export function reportProtection(settings: ReplaySettings, rules: SessionRules, report: Report): void {
-  if (rules.mode !== 'enforce' || rules.refusal !== null) return
+  const { sessionId: session_id, emptyKey } = settings
+  const isEnforced = rules.mode === 'enforce'
+  if (emptyKey !== null) {
+    const level = isEnforced ? 'protect' : 'monitor'
+    report({ type: 'replay_protection_level', session_id, level, detail: `${emptyKey}: ${ALONE}` })
+  }
+  if (!isEnforced || rules.refusal !== null) return
   const detail = whyNotGoverned(settings, rules)
-  if (detail !== null && settings.requireProtection !== 'protect') {
-    report({ type: 'replay_protection_level', session_id: settings.sessionId, level: 'protect', detail })
+  if (detail !== null && emptyKey === null && settings.requireProtection !== 'protect') {
+    report({ type: 'replay_protection_level', session_id, level: 'protect', detail })
   }
   if (rules.governed && settings.store !== undefined) {
-    report({ type: 'replay_protection_level', session_id: settings.sessionId, level: 'govern', detail: NO_STORE })
+    report({ type: 'replay_protection_level', session_id, level: 'govern', detail: NO_STORE })
   }
   const warnings = [...toolsWithoutContract(settings, rules), ...openedByReport(settings, rules)]
   if (warnings.length > 0) report({ type: 'replay_compile_warning', warnings })
 }
 
+const ALONE = 'calls are evaluated only in this process and nothing is recorded'
+
 const NO_STORE =
   'the option store is ignored: the server stores the state and the captures of a governed session; omit it, or omit apiKey'
 
 function whyNotGoverned(
-  { apiKey, isKeyEmpty, agent, tools }: ReplaySettings,
-  { governed }: SessionRules,
+  { apiKey, hasKeyOption, agent, tools }: ReplaySettings,
+  { governed, loaded }: SessionRules,
 ): string | null {
   if (governed) return null
   if (apiKey !== null)
     return 'without the option tools the server cannot govern the session: calls are evaluated only in this process'
-  if (isKeyEmpty) {
-    return 'the option apiKey is empty and COUNTERSIGN_API_KEY is not set: calls are evaluated only in this process'
-  }
-  // Who names an agent whose tools are wrapped, here or by an adapter, may well expect a server.
-  if (agent !== null && tools !== null) {
-    return (
-      'there is no API key, so that calls are evaluated only in this process and nothing is recorded: set COUNTERSIGN_API_KEY ' +
-      "or the option apiKey, or say requireProtection: 'protect' to have it so"
-    )
-  }
-  return null
+  // Wrapped tools, or the name of an agent, are of use without a server as well: the program says whether it means that.
+  const isExpected = hasKeyOption || tools !== null || (agent ?? loaded.plan.session.agent ?? null) !== null
+  if (!isExpected) return null
+  return (
+    `there is no API key, so that ${ALONE}: set COUNTERSIGN_API_KEY or the option apiKey, or say ` +
+    "requireProtection: 'protect' if that is meant"
+  )
 }
 
 /** Preconditions that a mere report meets, because the tool that they require has no wrapper. */
