@@ -51,6 +51,7 @@ export const clientOptions = {
   'option.narrowing-feedback.inject': 'narrowingFeedback inject puts a system message first that names removed tools and reasons',
   'option.narrowing-feedback.inject-restricted': 'The injected message says restricted where policy denied',
   'option.provider-constraints.block': 'A matching block_incompatible pattern makes initialization throw with provider_incompatible',
+  'option.provider-constraints.misspelt': 'A provider or price pattern that misspells a provider is refused, in the option and in session.yaml',
   'option.provider-constraints.warn': 'A matching warn_incompatible pattern emits replay_provider_warning and blocks nothing',
   'option.principal': 'principal is the identity that policies judge',
   'option.tools': 'tools maps tool names to executors that the session wraps',

@@ -52,7 +52,7 @@ export {
   prepareOperator,
 } from './contract/operators.js'
 export type { PhaseGraph, Plan, PreparedContract } from './contract/plan.js'
-export { modelPattern } from './contract/pricing.js'
+export { modelPattern, patternMeant } from './contract/pricing.js'
 export { modesConflict, type ResourceMode, renderResource } from './contract/resource.js'
 export {
   bucketAt,

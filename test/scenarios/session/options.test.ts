@@ -26,6 +26,12 @@ afterAll(async () => {
   rmSync(folder, { recursive: true })
 })
 
+function sessionFile(text: string): string {
+  const path = join(folder, 'session.yaml')
+  writeFileSync(path, text)
+  return path
+}
+
 const sentTools = (): string[] => {
   const tools = (agent.provider.requests.at(-1)?.body?.tools ?? []) as { function: { name: string } }[]
   return tools.map((tool) => tool.function.name)
@@ -237,6 +243,34 @@ proves(['option.provider-constraints.block', 'error.config.provider-incompatible
   const asked = agent.provider.requests.length
   await expect(ask(['look'])).rejects.toMatchObject({ name: 'ReplayConfigError', condition: 'provider_incompatible' })
   expect(agent.provider.requests.length).toBe(asked)
+})
+
+proves('option.provider-constraints.misspelt', 'a pattern that misspells a provider is refused at the start', () => {
+  const misspelt = {
+    'OpenAI/*': 'openai/*',
+    OPENAI: 'openai',
+    'Open-AI*': 'openai*',
+    'antropic/claude*': 'anthropic/claude*',
+  }
+  for (const [pattern, meant] of Object.entries(misspelt)) {
+    const error = {
+      name: 'ReplayConfigError',
+      condition: 'compilation_failed',
+      message: expect.stringContaining(`"${meant}"`),
+    }
+    for (const kind of ['block_incompatible', 'warn_incompatible']) {
+      const providerConstraints = { [kind]: [pattern] }
+      expect(() => agent.start({ contracts: look, providerConstraints })).toThrow(expect.objectContaining(error))
+      const sessionYamlPath = sessionFile(`provider_constraints: ${JSON.stringify(providerConstraints)}`)
+      expect(() => agent.start({ contracts: look, sessionYamlPath })).toThrow(expect.objectContaining(error))
+    }
+    const sessionYamlPath = sessionFile(`pricing: { ${JSON.stringify(pattern)}: { input: 1, output: 1 } }`)
+    expect(() => agent.start({ contracts: look, sessionYamlPath })).toThrow(expect.objectContaining(error))
+  }
+  // Of other providers, or what begins the name of a model.
+  for (const pattern of ['anthropic/*', 'mistral/*', 'meta-llama/*', 'gpt-4*', 'op-4', '*/gpt-4o-mini']) {
+    expect(() => agent.start({ contracts: look, providerConstraints: { block_incompatible: [pattern] } })).not.toThrow()
+  }
 })
 
 proves(

@@ -22,7 +22,7 @@ import { prepareContract, prepareHoursOf } from './prepare-contract.js'
 import { keyedEnvelopes } from './prepare-kept.js'
 import { policiesOfPlan } from './prepare-policy.js'
 import { preparePrecondition } from './prepare-precondition.js'
-import { preparePricing } from './prepare-pricing.js'
+import { checkConstraints, preparePricing } from './prepare-pricing.js'
 import { prepareSharedLimits } from './prepare-shared-limits.js'
 import { type Problem, Problems, type ReportTo } from './problem.js'
 
@@ -136,6 +136,7 @@ function* preparePartsOf(compiled: CompiledSession, options: PrepareOptions): St
 
   const { demands, provisions } = yield* collectPreconditions(compiled.contracts, reportTo)
   checkCounts(compiled.contracts, provisions, sessionReport)
+  checkConstraints(session.provider_constraints, sessionReport)
   const contracts = new Map<string, PreparedContract>()
   const keyed = keyedEnvelopes(compiled.contracts)
   const preparePolicy = policiesOfPlan(options.policy)

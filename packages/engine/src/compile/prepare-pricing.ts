@@ -1,6 +1,6 @@
 import type { CompiledSession } from '@countersign/protocol'
 import type { Plan } from '../contract/plan.js'
-import { modelPattern } from '../contract/pricing.js'
+import { modelPattern, patternMeant } from '../contract/pricing.js'
 import { decimalText } from '../json/decimal.js'
 import type { Report } from './problem.js'
 
@@ -14,6 +14,7 @@ export function preparePricing(pricing: CompiledSession['session']['pricing'], r
         'write it as provider/model, with * for any part',
       )
     }
+    checkPattern(['pricing', pattern], pattern, report)
     return {
       matches: modelPattern(pattern),
       exactness: pattern.replaceAll('*', '').length,
@@ -23,4 +24,20 @@ export function preparePricing(pricing: CompiledSession['session']['pricing'], r
   })
   rows.sort((a, b) => b.exactness - a.exactness || (a.pattern < b.pattern ? -1 : 1))
   return (provider, model) => rows.find(({ matches }) => matches(provider, model))?.price ?? null
+}
+
+/** A constraint that misspells its provider would forbid nothing. */
+export function checkConstraints(
+  constraints: CompiledSession['session']['provider_constraints'],
+  report: Report,
+): void {
+  for (const [kind, patterns] of Object.entries(constraints ?? {})) {
+    for (const pattern of patterns ?? []) checkPattern(['provider_constraints', kind], pattern, report)
+  }
+}
+
+function checkPattern(path: Parameters<Report>[0], pattern: string, report: Report): void {
+  const meant = patternMeant(pattern)
+  if (meant === null) return
+  report(path, `${JSON.stringify(pattern)} matches no provider and no model`, `did you mean ${JSON.stringify(meant)}?`)
 }

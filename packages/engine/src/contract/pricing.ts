@@ -1,5 +1,6 @@
 import type { Usage } from '@countersign/protocol'
 import { addDecimals, multiplyDecimals } from '../json/decimal.js'
+import { closestName } from '../text/closest-name.js'
 import type { Price } from './plan.js'
 
 /** A pattern such as `openai/gpt-4o*`, with `*` for any part. Without `/` it matches the provider or the model. */
@@ -9,6 +10,22 @@ export function modelPattern(pattern: string): (provider: string | null, model: 
     ? (provider: string | null, model: string) => (provider === null ? [model] : [`${provider}/${model}`, model])
     : (provider: string | null, model: string) => (provider === null ? [model] : [provider, model])
   return (provider, model) => names(provider, model ?? '').some((name) => matchesParts(name, parts))
+}
+
+/** The providers that the SDK and the gateway know by themselves; a program may name others. */
+const PROVIDERS = ['openai', 'anthropic'] as const
+
+/**
+ * The pattern that is meant by one that misspells a provider, and so matches nothing; null if it may match. Another name
+ * before the slash may begin the name of a model, such as `meta-llama/Llama-3`.
+ */
+export function patternMeant(pattern: string): string | null {
+  const [head = ''] = pattern.split(/[/*]/, 1)
+  if (PROVIDERS.some((name) => name === head)) return null
+  const letters = head.toLowerCase().replace(/[^a-z0-9]/g, '')
+  const isWhole = pattern[head.length] !== '*'
+  const meant = PROVIDERS.find((name) => name === letters) ?? (isWhole ? closestName(letters, PROVIDERS, 1) : null)
+  return meant === null ? null : meant + pattern.slice(head.length)
 }
 
 /** Linear in the text: each part is searched for after the previous one. */

@@ -1,8 +1,11 @@
-/** The known name closest to a misspelt one; null if none is close. */
-export function closestName(written: string, known: Iterable<string>): string | null {
-  let best: string | null = null
+/** The known name closest to a misspelt one; null if none is close, which is as many changes as `farthest`. */
+export function closestName(
+  written: string,
+  known: Iterable<string>,
   // With two of four letters changed it is another word.
-  const farthest = written.length <= 4 ? 1 : Math.min(3, Math.floor(written.length / 3) + 1)
+  farthest = written.length <= 4 ? 1 : Math.min(3, Math.floor(written.length / 3) + 1),
+): string | null {
+  let best: string | null = null
   let bestDistance = farthest + 1
   const letters = written.toLowerCase()
   for (const name of known) {

@@ -1,4 +1,4 @@
-import { closestName } from '@countersign/engine'
+import { closestName, patternMeant } from '@countersign/engine'
 import { idSchema, LABEL_PATTERN, LIMITS, providerConstraintsSchema } from '@countersign/protocol'
 import { isPrepared } from '../contracts/contracts.js'
 import { addressProblem } from './environment.js'
@@ -122,10 +122,17 @@ export const executors: OptionKind = {
 
 export const constraints: OptionKind = {
   type: 'object',
-  problem: (value) =>
-    providerConstraintsSchema.safeParse(value).success
-      ? null
-      : 'must be { block_incompatible?: string[], warn_incompatible?: string[] }',
+  problem: (value) => {
+    const read = providerConstraintsSchema.safeParse(value)
+    if (!read.success) return 'must be { block_incompatible?: string[], warn_incompatible?: string[] }'
+    const { block_incompatible: blocking = [], warn_incompatible: warning = [] } = read.data
+    for (const pattern of [...blocking, ...warning]) {
+      const meant = patternMeant(pattern)
+      if (meant === null) continue
+      return `has ${JSON.stringify(pattern)}, which matches no provider and no model: did you mean ${JSON.stringify(meant)}?`
+    }
+    return null
+  },
 }
 
 export const store: OptionKind = {

@@ -162,7 +162,7 @@ export const OPTIONS = {
     providerConstraints: {
       kind: orNull(constraints),
       default: {} as ProviderConstraints,
-      doc: 'Patterns of provider/model: `block_incompatible` refuses a match, `warn_incompatible` reports it.',
+      doc: 'Patterns of provider/model: `block_incompatible` refuses a match, `warn_incompatible` reports it. One that misspells a provider is refused.',
     },
     principal: { kind: orNull(jsonValue), doc: 'Who the agent acts for, as policies see it.' },
     tools: {

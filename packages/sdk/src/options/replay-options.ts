@@ -151,7 +151,8 @@ export interface ReplayOptions<Tools extends ToolMap = ToolMap> {
    */
   narrowingFeedback?: NarrowingFeedback
   /**
-   * Patterns of provider/model: `block_incompatible` refuses a match, `warn_incompatible` reports it.
+   * Patterns of provider/model: `block_incompatible` refuses a match, `warn_incompatible` reports it. One that
+   * misspells a provider is refused.
    * @defaultValue `{}`
    */
   providerConstraints?: ProviderConstraints
