@@ -25,10 +25,10 @@ describe('how a tool is spelled', () => {
   })
 
   test('does not change what it is taken to do', () => {
-    expect(guessSideEffect('mcp__files__read_file')).toBe('read')
-    expect(guessSideEffect('files__delete_file')).toBe('destructive')
-    expect(guessSideEffect('mcp__files__store')).toBe('write')
-    expect(guessSideEffect('mcp__files')).toBe('write')
+    expect(guessSideEffect('mcp__files__read_file').effect).toBe('read')
+    expect(guessSideEffect('files__delete_file').effect).toBe('destructive')
+    expect(guessSideEffect('mcp__files__store').effect).toBe('write')
+    expect(guessSideEffect('mcp__files').effect).toBe('write')
   })
 })
 

@@ -2,6 +2,18 @@ import type { Bugs } from './sabotages.js'
 
 /** What is learned from captures, and how a learned plan judges. */
 export const learnSabotages: Bugs = {
+  'packages/engine/src/learn/side-effect.ts': [
+    {
+      breaks: 'contract.init.asks',
+      from: 'isKnown: effect !== null }',
+      to: 'isKnown: true }',
+    },
+    {
+      breaks: 'contract.init.asks',
+      from: 'things.has(word) || things.has(singular(word))',
+      to: 'things.has(word)',
+    },
+  ],
   'packages/engine/src/judge/rules/sources.ts': [
     {
       breaks: 'learn.dictated',

@@ -43,6 +43,18 @@ describe('countersign init', () => {
     }
   })
 
+  proves('contract.init.asks', 'says how many tools ask a person, and where their calls are blocked', async () => {
+    const file = join(root, 'asking.json')
+    writeFileSync(file, JSON.stringify([{ name: 'deploy' }, { name: 'frobnicate' }, { name: 'get_file' }]))
+    const { noted } = await run(init, join(root, 'asking'), '--tools', file)
+    expect(noted).toContain(
+      '2 tools ask a person before running. Behind countersign gateway or countersign mcp they are blocked',
+    )
+    expect(read(join(root, 'asking'), 'deploy.yaml')).toContain(
+      'behind countersign gateway or countersign mcp it is blocked',
+    )
+  })
+
   proves(['contract.init'], 'overwrites nothing, and leaves a folder that is not empty as it is', async () => {
     const folder = mkdtempSync(join(root, 'used-'))
     writeFileSync(join(folder, 'find.yaml'), 'tool: mine\n')

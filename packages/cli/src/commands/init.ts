@@ -13,7 +13,8 @@ export const init: Command = {
       'FILE holds the tools of a request to OpenAI or Anthropic, or what an MCP server answers to tools/list: the list',
       'itself, or an object with it under tools or result.tools. For each tool a contract is written, with its arguments',
       'and, as comments, rules that you may want; beside them session.yaml, stories for countersign test, and the JSON',
-      'Schemas that editors check the files with. Tools that pay, delete or administer ask a person until you decide.',
+      'Schemas that editors check the files with. Tools that pay, delete or administer, or whose name does not say what they',
+      'do, ask a person until you decide; behind countersign gateway or countersign mcp their calls are blocked meanwhile.',
       'Nothing is overwritten: FOLDER must be new or empty.',
       'Exit codes: 0 written; 1 the folder is not empty, or a contract would not compile; 2 wrong usage, or FILE cannot be read.',
     ].join('\n'),
@@ -33,6 +34,10 @@ export const init: Command = {
     }
     for (const written of pack.files) print(join(folder, written.file))
     if (read.isPart) note('note: the list of tools goes on (nextCursor): only the tools of this page have a contract')
+    if (pack.asks > 0) {
+      const some = pack.asks === 1 ? '1 tool asks' : `${pack.asks} tools ask`
+      note(`${some} a person before running. Behind countersign gateway or countersign mcp they are blocked`)
+    }
     note(`Check each side_effect, add the rules you need, and run: npx countersign test ${folder}`)
     return 0
   },

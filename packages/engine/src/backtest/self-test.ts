@@ -111,7 +111,7 @@ function draftsWith(
   { demotions, doubtful }: { readonly demotions: Demotions; readonly doubtful: ReadonlySet<string> },
 ): { drafts: Draft[]; session: SessionDefinition } {
   const effects = new Map((options.offered ?? []).map(({ name, sideEffect }) => [name, sideEffect]))
-  const isGuarded = (tool: string) => isGuardedEffect(effects.get(tool) ?? guessSideEffect(tool))
+  const isGuarded = (tool: string) => isGuardedEffect(effects.get(tool) ?? guessSideEffect(tool).effect)
   const { level, weightsOf, hasSigns } = calibrate(sessions, isGuarded, doubtful)
   const { otherwise } = demotions
   const drafts = withDemotions(draftContracts(summaries, { ...options, otherwise }), demotions)

@@ -73,7 +73,7 @@ export function draftContracts(summaries: readonly ToolSummary[], options: Draft
 export function* draftContractsInSteps(summaries: readonly ToolSummary[], options: DraftOptions): Steps<Draft[]> {
   const byTool = new Map(summaries.map((summary) => [summary.tool, summary]))
   const offered = new Map((options.offered ?? []).map((tool) => [tool.name, tool]))
-  const effectOf = (tool: string) => offered.get(tool)?.sideEffect ?? guessSideEffect(tool)
+  const effectOf = (tool: string) => offered.get(tool)?.sideEffect ?? guessSideEffect(tool).effect
   const columns = new Map(summaries.map((summary) => [summary.tool, learnedColumns(summary)]))
   const learning: SourceLearning = {
     pool: yield* poolByName(summaries.filter(({ tool }) => isGuardedEffect(effectOf(tool)))),

@@ -1,5 +1,6 @@
 import type { JsonObject, JsonValue } from '@countersign/protocol'
 import { describe, expect, test } from 'vitest'
+import { proves } from '../../../../test/support/proves.js'
 import { readStories } from '../backtest/read-stories.js'
 import { runStory } from '../backtest/run-story.js'
 import { compilePlan } from '../compile/compile-plan.js'
@@ -100,6 +101,36 @@ describe('a first pack', () => {
       'read',
       'write',
     ])
+  })
+
+  const ASKED = {
+    admin:
+      'deploy_production grant_access set_permission add_user rotate_key restart_server shutdown_vm execute_command run_sql ' +
+      'close_account resetPassword mcp__ops__stop_cluster update_user_roles Bash',
+    financial:
+      'send_funds place_order issue_credit submitOrders order_pizza create_payouts check_out topup_wallet add_credits ' +
+      'transferMoney apply_discount look_up_and_charge',
+    destructive: 'delete_file cancel_order clear_cart trash_mail find_and_delete empty_trash get_rows_then_purge',
+    write: 'frobnicate process_request book_flight computer x calendar_sync',
+  }
+  proves('contract.init.asks', 'tools that pay, delete or administer, and names that say nothing, ask a person', () => {
+    for (const [effect, names] of Object.entries(ASKED)) {
+      for (const name of names.split(' ')) {
+        const files = packOf([{ name }])
+        const text = files.get(`${name}.yaml`) ?? ''
+        expect(text, name).toContain(`\nside_effect: ${effect}\n`)
+        expect(text.includes('\ncheckpoint:\n'), name).toBe(effect === 'write')
+        expect(files.get('tools.test.yaml'), name).toContain(`call: ${name}\n        with: {}\n        expect: ask\n`)
+      }
+    }
+    const allowed =
+      'get_user list_payments search_orders read_key find_order look_up_account write_note send_email create_event ' +
+      'update_order_address github_create_issue slack_send_message email_customer get_terms_and_roles search_and_replace'
+    for (const name of allowed.split(' ')) {
+      expect(packOf([{ name }]).get('tools.test.yaml'), name).toContain(
+        `call: ${name}\n        with: {}\n        expect: allow\n`,
+      )
+    }
   })
 
   test('tools that the provider runs are named as they are offered, and in no story', () => {

@@ -4,7 +4,7 @@ import { runStory } from '../backtest/run-story.js'
 import { describeNote } from '../compile/compile-note.js'
 import { compilePlan } from '../compile/compile-plan.js'
 import type { Plan } from '../contract/plan.js'
-import { guessSideEffect } from '../learn/side-effect.js'
+import { type GuessedEffect, guessSideEffect } from '../learn/side-effect.js'
 import { contractFileName } from '../learn/write-contract.js'
 import { plainText } from '../text/cut-text.js'
 import type { ToolDefinition } from './read-tool-definitions.js'
@@ -16,13 +16,16 @@ export interface PackFile {
   readonly text: string
 }
 
+/** `asks`: how many tools a person is asked about before they run. */
+export type StarterPack =
+  | { readonly ok: true; readonly files: readonly PackFile[]; readonly asks: number }
+  | { readonly ok: false; readonly problems: string[] }
+
 /**
  * A first pack of contracts for tools: what their definitions say, and as comments what an owner may want to add. The
  * stories beside it come as expected. The files name their schemas, which lie beside them, for editors.
  */
-export function starterPack(
-  tools: readonly ToolDefinition[],
-): { readonly ok: true; readonly files: readonly PackFile[] } | { readonly ok: false; readonly problems: string[] } {
+export function starterPack(tools: readonly ToolDefinition[]): StarterPack {
   const names = new Set<string>()
   const contracts = tools.map((tool): PackFile => {
     const file = freeName(contractFileName(tool.name), names)
@@ -34,7 +37,8 @@ export function starterPack(
   const session = { file: 'session.yaml', text: SESSION }
   const result = compilePlan({ contracts, session })
   if (!result.ok) return { ok: false, problems: result.errors.map(describeNote) }
-  return { ok: true, files: [...contracts, session, { file: 'tools.test.yaml', text: storyText(tools, result.plan) }] }
+  const stories = { file: 'tools.test.yaml', text: storyText(tools, result.plan) }
+  return { ok: true, files: [...contracts, session, stories], asks: tools.map(effectOf).filter(isAsked).length }
 }
 
 const hint = (name: string) => `# yaml-language-server: $schema=.${name}.schema.json\n`
@@ -58,27 +62,48 @@ risk_defaults:
 `
 
 const ASKING: ReadonlySet<string> = new Set(['destructive', 'admin', 'financial'])
-const effectOf = ({ name, sideEffect, byProvider }: ToolDefinition) =>
-  sideEffect ?? (byProvider ? 'egress_read' : guessSideEffect(name))
+const effectOf = ({ name, sideEffect, byProvider }: ToolDefinition): GuessedEffect => {
+  const declared = sideEffect ?? (byProvider ? 'egress_read' : null)
+  return declared === null ? guessSideEffect(name) : { effect: declared, isKnown: true }
+}
+
+const isAsked = ({ effect, isKnown }: GuessedEffect): boolean => ASKING.has(effect) || !isKnown
 
 function contractText(tool: ToolDefinition, schema: JsonObject | null, problem?: string): string {
-  const effect = effectOf(tool)
-  const from = tool.sideEffect === null ? 'Guessed from the name' : 'As its server declares it'
-  const description = tool.description === null ? {} : { description: tool.description }
+  const guess = effectOf(tool)
   return [
     hint('contract'),
-    stringify({ tool: tool.name, ...description }, WIDTH),
+    stringify({ tool: tool.name, ...(tool.description !== null && { description: tool.description }) }, WIDTH),
     ...(tool.byProvider
       ? ['# The provider runs this tool before anybody is asked. To keep it out of requests: gate: block\n']
       : []),
-    `# ${from}: check it. One of read, egress_read, write, destructive, admin, financial.\n`,
-    stringify({ side_effect: effect }),
-    ...(ASKING.has(effect) ? ['# A person is asked before it runs (session.yaml). To let it run: gate: allow\n'] : []),
+    ...effectText(tool, guess),
     ...(schema === null
       ? [`# Its arguments are not checked yet: ${oneLine(problem ?? 'the definition describes none')}.\n`]
       : ['# From its definition.\n', stringify({ arguments: closed(schema) }, WIDTH)]),
-    ...suggestedRules(tool.name, effect, schema),
+    ...suggestedRules(tool.name, guess.effect, schema),
   ].join('')
+}
+
+const ASKS = 'A person is asked before it runs; behind countersign gateway or countersign mcp it is blocked'
+const ONE_OF = 'One of read, egress_read, write, destructive, admin, financial.'
+
+/** Of a name that says nothing a person is asked until somebody has said what the tool does. */
+function effectText({ sideEffect }: ToolDefinition, { effect, isKnown }: GuessedEffect): string[] {
+  if (!isKnown) {
+    return [
+      `# Its name does not say what it does. ${ONE_OF}\n`,
+      stringify({ side_effect: effect }),
+      `# ${ASKS}. Once you have set the side effect, remove this:\n`,
+      stringify({ checkpoint: { reason: 'what this tool does is not set yet' } }),
+    ]
+  }
+  const from = sideEffect === null ? 'Guessed from the name' : 'As its server declares it'
+  return [
+    `# ${from}: check it. ${ONE_OF}\n`,
+    stringify({ side_effect: effect }),
+    ...(ASKING.has(effect) ? [`# ${ASKS} (session.yaml). To let it run: gate: allow\n`] : []),
+  ]
 }
 
 const WIDTH = { lineWidth: 120 }
@@ -118,7 +143,7 @@ function storyText(tools: readonly ToolDefinition[], plan: Plan): string {
     const step = {
       call: tool.name,
       with: tool.schema === null ? {} : sampleValue(tool.schema),
-      expect: ASKING.has(effectOf(tool)) ? 'ask' : 'allow',
+      expect: isAsked(effectOf(tool)) ? 'ask' : 'allow',
     }
     if (!tool.byProvider && holds({ name: 'one', steps: [step] }, plan)) steps.push(step)
   }
