@@ -24,6 +24,16 @@ export const gatewaySabotages: Bugs = {
       to: 'upstream',
     },
   ],
+  'packages/sdk/src/session/session-fetch.ts': [
+    {
+      breaks: 'gateway.outage-retried',
+      from: 'if (!isOutage(error)) {',
+      to: 'if (!isOutage(error) || error.code === null) {',
+    },
+  ],
+  'packages/sdk/src/authority/server/governed-authority.ts': [
+    { breaks: 'gateway.outage-retried', from: '{ attempts: 100 }', to: '{ attempts: 4 }' },
+  ],
   'packages/gateway/src/http/held-body.ts': [
     {
       breaks: 'gateway.fair.bodies',

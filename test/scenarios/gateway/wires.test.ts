@@ -379,7 +379,7 @@ proves('gateway.fails-closed', 'nothing is let through while the service is away
   const cut = await gateways.start({}, { fetch: send })
   const { openai } = clients(cut)
   const refused = await openai.chat.completions.create(chat).catch((error) => error)
-  expect([refused.status, refused.message]).toEqual([403, expect.stringMatching(/calls are blocked/)])
+  expect([refused.status, refused.message]).toEqual([503, expect.stringMatching(/calls are blocked/)])
   const continued = { ...chat, messages: [go, toolMessage('call_unknown', 'x')] }
   const lost = await openai.chat.completions.create(continued).catch((error) => error)
   expect([lost.status, lost.message]).toEqual([503, expect.stringContaining('Countersign server could not be asked')])

@@ -48,6 +48,7 @@ export function problemResponse(problem: GatewayProblem, headers: Record<string,
   const { code, message, status } = problem
   const body = { type: 'error', error: { type: 'countersign_gateway', code: `countersign_${code}`, message } }
   const mayHelp = code === 'upstream_unreachable' || code === 'service_unavailable' || code === 'busy'
-  const after: Record<string, string> = code === 'busy' ? { 'retry-after': '1' } : {}
+  const seconds = code === 'busy' ? '1' : code === 'service_unavailable' ? '2' : null
+  const after: Record<string, string> = seconds === null ? {} : { 'retry-after': seconds }
   return Response.json(body, { status, headers: { ...headers, ...after, 'x-should-retry': String(mayHelp) } })
 }

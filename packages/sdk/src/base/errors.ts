@@ -34,11 +34,22 @@ export interface EnforcementDecision {
 /** The server could not decide and `onError` is `block`, so nothing is allowed. */
 export class ReplayUnavailableError extends ReplayContractError {
   override readonly name = 'ReplayUnavailableError'
+  /** The server did not answer, or the quota is used up for now: nothing was let through, and later it may pass. */
+  readonly mayRetry: boolean
 
   constructor(message: string, options?: ErrorOptions) {
-    super(message, { outcome: 'blocked', decisions: [], blocked: [] }, options)
+    const code = codeIn(options?.cause)
+    // A cause without a code is no answer of the server.
+    const mayRetry = options?.cause !== undefined && (code === null || code === 'RATE_LIMITED')
+    super(mayRetry ? `${message}; ${TRY_AGAIN}` : message, NOTHING_DECIDED, options)
+    this.mayRetry = mayRetry
   }
 }
+
+/** A model reads it, too, where a call of a tool met the outage. */
+const TRY_AGAIN = 'nothing was let through: try again in a few seconds'
+
+const NOTHING_DECIDED: EnforcementDecision = { outcome: 'blocked', decisions: [], blocked: [] }
 
 /** Calls of another face of the session have no outcome yet, and this turn may not settle them. */
 export class CallsWaitingError extends ReplayContractError {

@@ -1,4 +1,4 @@
-import { ReplayConfigError, ReplayContractError, ReplayKillError } from '../base/errors.js'
+import { ReplayConfigError, ReplayContractError, ReplayKillError, ReplayUnavailableError } from '../base/errors.js'
 import { isObject, type JsonObject } from '../base/json-object.js'
 import { isClientStream, readableOf } from '../clients/client-stream.js'
 import { type Endpoint, endpointOf } from '../clients/endpoints.js'
@@ -20,7 +20,7 @@ export interface FetchGovernor {
 
 /**
  * A `fetch` for whatever speaks the wire of OpenAI or Anthropic. A refusal is an answer, or a 4xx that clients do not
- * retry: as an error of the network it would be tried again.
+ * retry: as an error of the network it would be tried again. An outage is a 503 that they do retry.
  */
 export function createSessionFetch(governor: FetchGovernor, upstream: Fetch): Fetch {
   const memory = createTurnMemory()
@@ -176,13 +176,26 @@ const isOurs = (error: unknown): error is Refusal =>
   error instanceof ReplayContractError || error instanceof ReplayConfigError || error instanceof ReplayKillError
 
 function refuse(provider: Provider, error: Refusal): Response {
-  return Response.json(provider.wire.problem(problemOf(error)), {
-    status: error instanceof ReplayConfigError ? 400 : 403,
-    headers: { 'x-should-retry': 'false' },
-  })
+  const { status, headers } = refusalOf(error)
+  return Response.json(provider.wire.problem(problemOf(error)), { status, headers })
+}
+
+/** With the two retries that clients make by default, a service that restarts has about five seconds. */
+const RETRY_AFTER_S = '2'
+
+const isOutage = (error: Refusal): error is ReplayUnavailableError =>
+  error instanceof ReplayUnavailableError && error.mayRetry
+
+function refusalOf(error: Refusal): { status: number; headers: Record<string, string> } {
+  if (!isOutage(error)) {
+    return { status: error instanceof ReplayConfigError ? 400 : 403, headers: { 'x-should-retry': 'false' } }
+  }
+  const status = error.code === 'RATE_LIMITED' ? 429 : 503
+  return { status, headers: { 'x-should-retry': 'true', 'retry-after': RETRY_AFTER_S } }
 }
 
 const problemOf = (error: Refusal): JsonObject => ({
+  ...(isOutage(error) && { type: error.code === 'RATE_LIMITED' ? 'rate_limit_error' : 'api_error' }),
   message: error.message,
   code: `countersign_${error.name}`,
   ...(error instanceof ReplayContractError && { countersign: error.decision }),

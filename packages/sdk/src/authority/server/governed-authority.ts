@@ -33,6 +33,9 @@ export interface GovernedOptions {
 /** While the server is away, one short attempt shows whether it is back. */
 const PROBE: CallLimits = { attempts: 1, timeoutMs: 2_000 }
 
+/** The model has answered: as long as `timeoutMs` allows, its answer waits for a server that is started again. */
+const PATIENT: CallLimits = { attempts: 100 }
+
 /** Nobody waits long for a session to end. */
 const ENDING: CallLimits = { attempts: 2, timeoutMs: 2_000 }
 
@@ -130,7 +133,8 @@ export function createGovernedAuthority(options: GovernedOptions): Authority {
     const { usage, model } = proposal.read
     const { plan } = options.local
     const denied = controls.hasUnsent() ? deniedSince(options.local, replica.current().state(), proposal) : NONE
-    const reply = await server.propose(proposal, { model: model ?? proposal.prepared.request.model, usage })
+    const used = { model: model ?? proposal.prepared.request.model, usage }
+    const reply = await server.propose(proposal, used, options.onError === 'block' ? PATIENT : undefined)
     replica.follow((mirror) => mirror.follow(proposal, reply.decisions, reply.proposal_id))
     noteStop(stopReasonOf(reply.status))
     const decisions = reply.decisions.map((decision) => {

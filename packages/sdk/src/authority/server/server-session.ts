@@ -35,7 +35,7 @@ export interface ServerSession {
   /** Creates the session, or recovers one that another holder left. */
   open(limits?: CallLimits): Promise<Opened>
   preflight(preparedRequestId: string, request: PreflightRequest, limits?: CallLimits): Promise<PreflightReply>
-  propose(proposal: ProposalRequest, usage: ProposalUsage): Promise<ProposalReply>
+  propose(proposal: ProposalRequest, usage: ProposalUsage, limits?: CallLimits): Promise<ProposalReply>
   submit(receipts: readonly Receipt[], limits?: CallLimits): Promise<ReceiptsReply>
   claim(call: Omit<ClaimedCall, 'by'>): Promise<void>
   addLabel(label: string, limits?: CallLimits): Promise<void>
@@ -127,7 +127,7 @@ export function createServerSession(options: ServerSessionOptions): ServerSessio
       learn(reply.outcome === 'blocked' ? { ledger: reply.ledger, status: reply.status } : { ledger: reply.ledger })
       return reply
     },
-    async propose(proposal, { model, usage }) {
+    async propose(proposal, { model, usage }, limits) {
       const body = {
         prepared_request_id: proposal.prepared.preparedRequestId,
         fence: known.fence,
@@ -140,7 +140,7 @@ export function createServerSession(options: ServerSessionOptions): ServerSessio
       const { capture } = proposal
       const reply = await sendResponse(proposal, (response, isWhole) => {
         const sent = isWhole && capture !== undefined ? { ...body, response, capture } : { ...body, response }
-        return transport.call('propose', { params, body: sent })
+        return transport.call('propose', { params, body: sent }, limits)
       }).catch(storedAnswer)
       const { status, state_version, control_revision, ledger } = reply
       learn({ status, stateVersion: state_version, controlRevision: control_revision, ledger })

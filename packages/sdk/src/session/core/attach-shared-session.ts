@@ -1,5 +1,11 @@
 import { createBodyOf } from '../../authority/server/server-session.js'
-import { type ReplyOf, ServiceFailure, ServiceRefusal, type Transport } from '../../authority/transport.js'
+import {
+  type ReplyOf,
+  ServiceFailure,
+  ServiceRefusal,
+  ServiceThrottled,
+  type Transport,
+} from '../../authority/transport.js'
 import { messageOf } from '../../base/diagnostics.js'
 import type { ReplaySettings } from '../../options/replay-settings.js'
 import { type Attachment, DEFAULT_AGENT, noPlan } from './attachment.js'
@@ -21,8 +27,8 @@ export async function attachSharedSession(
   transport: Transport,
 ): Promise<AttachedSession> {
   const agent = settings.agent ?? DEFAULT_AGENT
-  const failed = (state: Attachment['state'], detail: string): AttachedSession => ({
-    attachment: { state, detail, loaded: null },
+  const failed = (state: Attachment['state'], detail: string, cause?: unknown): AttachedSession => ({
+    attachment: { state, detail, loaded: null, cause },
     created: null,
   })
   try {
@@ -34,12 +40,15 @@ export async function attachSharedSession(
     const detail = `plan ${compiled_hash} is attached`
     return { attachment: { state: 'attached', detail, loaded: read.loaded }, created }
   } catch (error) {
-    if (error instanceof ServiceFailure) return failed('fetch_failed', `the server cannot be reached: ${error.message}`)
+    if (error instanceof ServiceFailure) {
+      return failed('fetch_failed', `the server cannot be reached: ${error.message}`, error)
+    }
     if (!(error instanceof ServiceRefusal)) return failed('attachment_failed', messageOf(error))
     if (error.code === 'PLAN_UNKNOWN') {
       return failed('no_plan', noPlan(agent, settings.environment))
     }
-    return failed('attachment_failed', WHY[error.code] ?? messageOf(error))
+    if (error instanceof ServiceThrottled) return failed('fetch_failed', error.message, error)
+    return failed('attachment_failed', WHY[error.code] ?? messageOf(error), error)
   }
 }
 

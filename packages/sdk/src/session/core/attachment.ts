@@ -18,6 +18,8 @@ export interface Attachment {
   readonly detail: string
   /** Null unless attached. */
   readonly loaded: LoadedPlan | null
+  /** What the lookup failed with; absent where it was answered. */
+  readonly cause?: unknown
 }
 
 /** Whose plan a session without an agent goes by. */
@@ -53,6 +55,6 @@ export async function attachPlan(settings: ReplaySettings, transport: Transport)
     }
     return { state: 'attached', detail: `plan ${read.loaded.plan.hash} is attached`, loaded: read.loaded }
   } catch (error) {
-    return failed('fetch_failed', messageOf(error))
+    return { ...failed('fetch_failed', messageOf(error)), cause: error }
   }
 }

@@ -188,7 +188,8 @@ export function createSessionCore(settings: ReplaySettings, providerName: string
         })
         await attachingAgain
       }
-      if (rules.refusal !== null) throw new ReplayUnavailableError(rules.refusal)
+      if (rules.refusal !== null)
+        throw new ReplayUnavailableError(rules.refusal.message, { cause: rules.refusal.cause })
     },
     assertUsable() {
       if (isRestored) {

@@ -14,9 +14,15 @@ export interface SessionRules {
   /** The server decides. */
   readonly governed: boolean
   /** Why every call is refused; null when calls can be judged. */
-  readonly refusal: string | null
+  readonly refusal: Refusal | null
   /** Null where contracts were given, so that no plan is looked up. */
   readonly attachment: AttachmentState | null
+}
+
+interface Refusal {
+  readonly message: string
+  /** What the lookup of the plan failed with; absent where it was answered. */
+  readonly cause?: unknown
 }
 
 /** The rules at the start: from the contracts given, or none yet while the approved plan is looked up. */
@@ -48,18 +54,18 @@ export function firstRules(settings: ReplaySettings, report: Report): SessionRul
 
 /** The rules once the lookup has answered. Explicit options win over what the environment suggests. */
 export function attachedRules(settings: ReplaySettings, attachment: Attachment): SessionRules {
-  const { state, loaded, detail } = attachment
+  const { state, loaded, detail, cause } = attachment
   const usual = ATTACHED_AS[settings.environment]
   const compat = settings.compatEnforcement ?? usual.compat
   const mode = settings.mode ?? usual.mode
   if (loaded !== null) {
     const governed = isGoverned(settings, mode)
-    const refusal = tooWeakFor(settings, { mode, compat, governed })
-    return { loaded, mode, compat, governed, refusal, attachment: state }
+    const message = tooWeakFor(settings, { mode, compat, governed })
+    return { loaded, mode, compat, governed, refusal: message === null ? null : { message }, attachment: state }
   }
   // Without a plan a session that would only watch has nothing to judge by, and goes on capturing.
   const isRefused = mode === 'enforce' || settings.requireProtection !== 'monitor'
-  const refusal = isRefused ? refusalFor(settings, detail) : null
+  const refusal = isRefused ? { message: refusalFor(settings, detail), cause } : null
   return {
     loaded: emptyPlan(),
     mode: refusal === null ? 'log-only' : mode,
