@@ -13,7 +13,12 @@ export const whatPeopleSee = {
   'people.unanswered.listed': 'Each unanswered call is in a list, and its session and agent say how many they have',
   'people.unanswered.still-runs': 'A call whose session has a live holder is not called unanswered',
   'people.acts.label-once': 'A label by a person and its audit entry are written together, once',
-  'people.acts.draft-edits': 'Edits of a draft and backtests are in the audit trail, and an approval cites the backtest it rests on',
+  'people.acts.draft-edits': 'Edits of a draft and backtests are in the audit trail',
+  'people.review.evidence':
+    'An approval is recorded with the newest finished backtest of its contracts over sessions of its agent, which the service finds by itself; without one it says so, and whether one is under way',
+  'people.review.changed-calls': 'A backtest counts, by tool, the calls that were blocked and would run, and those that ran and would be blocked',
+  'people.review.effect-first':
+    'A review says first which calls would newly run, which would newly be blocked and which rules could not be tried, in red where money or administration gets looser',
   'people.acts.approver-hashed': 'Who approved a checkpoint and why are hashed in the ledger, and what was changed since is not shown',
   'people.acts.shown': 'A session shows who approved a checkpoint, and who killed it and why',
   'people.search.complete': 'A search by the beginning of an id, or by an agent, finds every session, however many there are',

@@ -217,6 +217,8 @@ export const serverSabotages: Bugs = {
     { breaks: 'limit.jobs.offers', from: 'writingMs > LIST_MS', to: 'writingMs > 60_000' },
   ],
   'packages/server/src/store/runs/runs.ts': [
+    { breaks: 'people.review.evidence', from: " and status = 'done' and report is not null\n", to: '\n' },
+    { breaks: 'people.review.evidence', from: " and against ->> 'agent' = ${agent}`", to: '`' },
     {
       breaks: 'background.runs-in-turn',
       from: 'export const MOST_UNDER_WAY = 2',

@@ -6,7 +6,14 @@ export {
   type PastSession,
   type PastTurn,
 } from './backtest/backtest.js'
-export { addToTally, type BacktestTally, type Expected, newTally, reportOf } from './backtest/backtest-report.js'
+export {
+  addToTally,
+  type BacktestTally,
+  type ChangedCounts,
+  type Expected,
+  newTally,
+  reportOf,
+} from './backtest/backtest-report.js'
 export { MOST_BLOCKED, MOST_FIRED } from './backtest/demote-rules.js'
 export type { LearnedRates } from './backtest/learned-rates.js'
 export { readStories } from './backtest/read-stories.js'

@@ -18,6 +18,9 @@ const report = (sessions: number, passed: number, listed: number): RunReport => 
   coverage: 1,
   coverage_by_tool: [],
   would_block: {},
+  newly_allowed: 0,
+  newly_blocked: sessions - passed,
+  changed_calls: [],
   not_judged: {},
   divergences: Array.from({ length: listed }, (_, at) => ({
     ...{ session: `s${at}`, turn: 0, call: 0, tool_name: 'pay', remedy: null, reasons: [] },

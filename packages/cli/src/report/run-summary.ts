@@ -11,6 +11,9 @@ export function summaryOf(report: RunReport): string {
   return [
     `${report.sessions_passed} of ${report.sessions} sessions as expected (${percent(report.pass_rate)})`,
     `${report.calls_blocked} of ${report.calls} calls blocked, ${percent(report.coverage)} covered by contracts`,
+    ...(report.newly_allowed + report.newly_blocked === 0
+      ? []
+      : [`not as expected: ${report.newly_allowed} calls allowed, ${report.newly_blocked} calls blocked`]),
     ...Object.entries(report.would_block).map(([reason, count]) => `  ${reason}: ${count}`),
     ...(uncovered.length > 0 ? [`without a contract: ${uncovered.join(', ')}`] : []),
     ...(unchecked === null ? [] : [unchecked]),

@@ -7,7 +7,7 @@ import {
   useQuery,
   useQueryClient,
 } from '@tanstack/react-query'
-import { useCallback, useRef } from 'react'
+import { useCallback, useEffect, useRef } from 'react'
 import { type Answer, ApiProblem, type Callable, type CallInput, call } from './api.js'
 import { pollEvery } from './polling.js'
 
@@ -71,6 +71,17 @@ export function useChange<N extends Callable>(name: N, stale: readonly Callable[
       reset()
     }, [reset]),
   }
+}
+
+/** Reloads the named routes when something that was under way is over. */
+export function useWhenOver(isUnderWay: boolean, stale: readonly Callable[]): void {
+  const client = useQueryClient()
+  const wasUnderWay = useRef(false)
+  useEffect(() => {
+    if (wasUnderWay.current && !isUnderWay)
+      for (const reading of stale) void client.invalidateQueries({ queryKey: [reading] })
+    wasUnderWay.current = isUnderWay
+  })
 }
 
 /** Error replies are not retried; a server that is unreachable or fails is, twice. */

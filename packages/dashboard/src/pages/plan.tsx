@@ -10,6 +10,7 @@ import { Loaded } from '../components/layout/states.js'
 import { afterName, fullTime } from '../text/format.js'
 import { Backtest } from './plan/backtest.js'
 import { DecidePlan } from './plan/decide-plan.js'
+import { Effect } from './plan/effect.js'
 import { PlanFiles } from './plan/plan-files.js'
 import { PlanHistory } from './plan/plan-history.js'
 import { PlanRates } from './plan/plan-rates.js'
@@ -19,7 +20,7 @@ import { PLAN_TONES } from './plans.js'
 /** An approved plan is compared with the one that it replaced, any other with the current one. */
 function comparedWith({ plan, running }: PlanDetail): string {
   if (plan.state === 'approved' || plan.state === 'superseded') return 'compared with the plan before it'
-  return running === null ? 'no current plan' : 'compared with the current plan'
+  return running === null ? 'no plan was approved before' : 'compared with the current plan'
 }
 
 export function PlanPage() {
@@ -49,6 +50,7 @@ export function PlanPage() {
       <Loaded reading={plan} rows={6}>
         {(detail) => (
           <>
+            <Effect detail={detail} />
             <PlanRates detail={detail} />
             <Remarks detail={detail} />
             <Panel

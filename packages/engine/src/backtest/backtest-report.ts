@@ -1,4 +1,4 @@
-import type { CompiledContract, RunReport, UnjudgedRule } from '@countersign/protocol'
+import type { ChangedCalls, CompiledContract, RunReport, UnjudgedRule } from '@countersign/protocol'
 import type { Plan } from '../contract/plan.js'
 import { leavesOf } from '../json/leaves.js'
 import type { CallComparison, PastSession } from './backtest.js'
@@ -15,7 +15,17 @@ export interface BacktestTally {
   paths: number
   readonly wouldBlock: Map<string, number>
   readonly notJudged: Map<UnjudgedRule, number>
+  newlyAllowed: number
+  newlyBlocked: number
+  /** By tool, calls that are not decided as expected. */
+  readonly changed: Map<string, ChangedCounts>
   readonly divergences: RunReport['divergences']
+}
+
+export interface ChangedCounts {
+  newlyAllowed: number
+  asked: number
+  newlyBlocked: number
 }
 
 /** Sessions beyond these still count; only their first divergence is not listed. */
@@ -24,6 +34,8 @@ const MAX_PATHS = 200
 /** Tools without a contract, and paths of all tools together: what a report lists stays small, the counts stay exact. */
 const MAX_UNCOVERED_TOOLS = 256
 const MAX_ALL_PATHS = 20_000
+/** Tools whose changed calls are listed. */
+const MAX_CHANGED_TOOLS = 256
 
 /** An empty tally. */
 export const newTally = (plan: Plan): BacktestTally => ({
@@ -36,6 +48,9 @@ export const newTally = (plan: Plan): BacktestTally => ({
   paths: 0,
   wouldBlock: new Map(),
   notJudged: new Map(),
+  newlyAllowed: 0,
+  newlyBlocked: 0,
+  changed: new Map(),
   divergences: [],
 })
 
@@ -70,6 +85,7 @@ export function addToTally(
   }
   for (const comparison of comparisons) {
     countCall(tally, comparison, session)
+    if (comparison.decision !== expected(comparison.turn, comparison.call)) countChange(tally, comparison)
     for (const rule of unjudged.get(comparison.tool) ?? []) {
       tally.notJudged.set(rule, (tally.notJudged.get(rule) ?? 0) + 1)
     }
@@ -103,6 +119,20 @@ function countCall(
   }
 }
 
+function countChange(tally: BacktestTally, { tool, decision, asked }: CallComparison): void {
+  if (decision === 'allow') tally.newlyAllowed++
+  else tally.newlyBlocked++
+  const known = tally.changed.get(tool)
+  if (known === undefined && tally.changed.size >= MAX_CHANGED_TOOLS) return
+  const counts = known ?? { newlyAllowed: 0, asked: 0, newlyBlocked: 0 }
+  tally.changed.set(tool, counts)
+  if (decision === 'block') counts.newlyBlocked++
+  else {
+    counts.newlyAllowed++
+    if (asked) counts.asked++
+  }
+}
+
 /** The report of everything added to a tally. */
 export function reportOf(tally: BacktestTally): RunReport {
   const tools = [...tally.tools].sort(([a], [b]) => (a < b ? -1 : 1))
@@ -131,10 +161,27 @@ export function reportOf(tally: BacktestTally): RunReport {
       }
     }),
     would_block: Object.fromEntries([...tally.wouldBlock].sort(([a], [b]) => (a < b ? -1 : 1))),
+    newly_allowed: tally.newlyAllowed,
+    newly_blocked: tally.newlyBlocked,
+    changed_calls: changedCalls(tally),
     not_judged: Object.fromEntries([...tally.notJudged].sort(([a], [b]) => (a < b ? -1 : 1))),
     divergences: tally.divergences,
   }
 }
+
+const changedCalls = ({ plan, changed }: BacktestTally): ChangedCalls[] =>
+  [...changed]
+    .map(([tool, { newlyAllowed, asked, newlyBlocked }]) => ({
+      tool_name: tool,
+      side_effect: plan.contracts.get(tool)?.definition.side_effect ?? null,
+      newly_allowed: newlyAllowed,
+      asked,
+      newly_blocked: newlyBlocked,
+    }))
+    .sort(
+      (a, b) =>
+        b.newly_allowed - a.newly_allowed || b.newly_blocked - a.newly_blocked || (a.tool_name < b.tool_name ? -1 : 1),
+    )
 
 /** Whether a rule reads this path, or the schema describes the field that contains it. */
 function isConstrained(contract: CompiledContract, path: string): boolean {

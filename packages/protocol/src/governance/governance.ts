@@ -5,7 +5,7 @@ import { allowOrBlockSchema } from '../contract/contract-rules.js'
 import { packFileSchema } from '../contract/plan.js'
 import { pageOf, pageQuery } from '../http/paging.js'
 import type { Route } from '../http/route.js'
-import { createRunReply, runViewSchema } from './run.js'
+import { createRunReply, runReportSchema, runViewSchema } from './run.js'
 
 const view = { method: 'GET', auth: 'cookie', throttle: 'dashboard' } as const
 const change = { method: 'POST', auth: 'cookie', throttle: 'dashboard' } as const
@@ -59,6 +59,20 @@ export const planRatesSchema = z.strictObject({
 })
 export type PlanRates = z.infer<typeof planRatesSchema>
 
+/** What a finished backtest found, in figures. */
+export const planBacktestSchema = runReportSchema
+  .pick({
+    sessions: true,
+    sessions_passed: true,
+    calls: true,
+    newly_allowed: true,
+    newly_blocked: true,
+    changed_calls: true,
+    not_judged: true,
+  })
+  .extend({ run_id: z.string(), created_at: timeSchema })
+export type PlanBacktest = z.infer<typeof planBacktestSchema>
+
 export const planDetailSchema = z.strictObject({
   plan: planRowSchema,
   /** The contracts as files a person can read and edit. */
@@ -71,6 +85,10 @@ export const planDetailSchema = z.strictObject({
   advisories: z.array(planRemarkSchema),
   /** Null for a plan that was not learned. */
   rates: planRatesSchema.nullable(),
+  /** The newest finished backtest of these very contracts over captured sessions of the agent: an approval cites it. */
+  backtest: planBacktestSchema.nullable(),
+  /** Another such backtest waits or is under way. */
+  backtest_under_way: z.boolean(),
 })
 export type PlanDetail = z.infer<typeof planDetailSchema>
 
@@ -195,11 +213,7 @@ export const governanceRoutes = {
     summary: 'Approve a draft; it becomes the running plan',
     params: planPath,
     /** Requires the hash that was reviewed, so that nothing else is approved. */
-    body: why.extend({
-      compiled_hash: hashSchema.optional(),
-      /** The backtest of this plan that the decision rests on; the audit trail cites it. */
-      run_id: idSchema.optional(),
-    }),
+    body: why.extend({ compiled_hash: hashSchema.optional() }),
     reply: planDetailSchema,
   },
   rejectPlan: {

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { agentSchema, environmentSchema, hashSchema, idSchema, timeSchema, toolNameSchema } from '../base/ids.js'
 import { jsonSchema } from '../base/json.js'
-import { allowOrBlockSchema } from '../contract/contract-rules.js'
+import { allowOrBlockSchema, sideEffectSchema } from '../contract/contract-rules.js'
 import { compiledSessionSchema } from '../contract/plan.js'
 import { unmatchedPolicySchema } from '../session/session.js'
 
@@ -60,7 +60,8 @@ export const UNJUDGED_RULES = [
   'hours',
   'shared_limits',
 ] as const
-export type UnjudgedRule = (typeof UNJUDGED_RULES)[number]
+export const unjudgedRuleSchema = z.enum(UNJUDGED_RULES)
+export type UnjudgedRule = z.infer<typeof unjudgedRuleSchema>
 
 export const divergenceSchema = z.strictObject({
   session: z.string(),
@@ -72,6 +73,17 @@ export const divergenceSchema = z.strictObject({
   reasons: z.array(z.string()),
   remedy: z.string().nullable(),
 })
+/** Calls of one tool that are decided otherwise than expected: of a captured session, otherwise than they were recorded. */
+export const changedCallsSchema = z.strictObject({
+  tool_name: z.string(),
+  /** As its contract in the plan says; null without one. */
+  side_effect: sideEffectSchema.nullable(),
+  newly_allowed: z.int(),
+  /** Those of the newly allowed about which a person is asked first. */
+  asked: z.int(),
+  newly_blocked: z.int(),
+})
+export type ChangedCalls = z.infer<typeof changedCallsSchema>
 export const runReportSchema = z.strictObject({
   sessions: z.int(),
   sessions_passed: z.int(),
@@ -88,8 +100,13 @@ export const runReportSchema = z.strictObject({
     }),
   ),
   would_block: z.record(z.string(), z.int()),
+  /** Calls that were blocked and would be allowed, and the other way round. */
+  newly_allowed: z.int(),
+  newly_blocked: z.int(),
+  /** By tool, those with most newly allowed calls first; at most 256 tools. */
+  changed_calls: z.array(changedCallsSchema),
   /** Calls that a kind of rule could not judge because what it reads was not recorded. */
-  not_judged: z.partialRecord(z.enum(UNJUDGED_RULES), z.int()).default({}),
+  not_judged: z.partialRecord(unjudgedRuleSchema, z.int()),
   divergences: z.array(divergenceSchema),
 })
 export type RunReport = z.infer<typeof runReportSchema>

@@ -2,10 +2,10 @@ import type { Input, PlanDetail, Routes } from '@countersign/protocol'
 import { ApiError } from '../base/api-error.js'
 import { audit } from '../context/audit.js'
 import type { UserContext } from '../context/context.js'
-import { inFind, inTransaction } from '../context/work.js'
+import { inTransaction } from '../context/work.js'
 import { dropEarlierContracts } from '../store/captures/learned-tools.js'
 import { approveGovernancePlan } from '../store/governance/governance-plans.js'
-import { findResult } from '../store/runs/runs.js'
+import { findBacktests, type PlanBacktests } from '../store/runs/runs.js'
 import { detailOf } from './detail-of.js'
 
 /** Approves a draft without blockers: what was reviewed is what the SDK attaches, by hash. Repeated, it gets the same reply. */
@@ -19,13 +19,13 @@ export async function approvePlan(
   if (plan.state !== 'draft') throw new ApiError('PLAN_DECIDED', { state: plan.state })
   if (blockers.length > 0) throw new ApiError('PLAN_BLOCKED', { blockers: blockers.map(({ message }) => message) })
   const { tenantId, email } = ctx.signIn
-  const detail = body.run_id === undefined ? body.why : `${body.why} (${await citedRun(ctx, body.run_id, plan)})`
   const { agent, environment, compiled_hash: compiledHash } = plan
   const approved = await inTransaction(ctx, async (tx) => {
     const review = { tenantId, planId: plan.plan_id, agent, environment, compiledHash, by: email, why: body.why }
     if (!(await approveGovernancePlan(tx, review))) return false
     await dropEarlierContracts(tx, { tenantId, agent, planId: plan.plan_id })
-    await audit(tx, ctx, { action: 'plan_approved', subject: plan.plan_id, detail })
+    const evidence = evidenceWords(await findBacktests(tx, { tenantId, compiledHash, agent }))
+    await audit(tx, ctx, { action: 'plan_approved', subject: plan.plan_id, detail: `${body.why} (${evidence})` })
     return true
   })
   const decided = await detailOf(ctx, plan.plan_id)
@@ -34,16 +34,17 @@ export async function approvePlan(
   return decided
 }
 
-/** A finished backtest of exactly this plan, in words. */
-async function citedRun(ctx: UserContext, runId: string, plan: PlanDetail['plan']): Promise<string> {
-  const result = await inFind(ctx, (sql) => findResult(sql, ctx.tenant.tenantId, runId))
-  if (result === null || result.compiledHash !== plan.compiled_hash) {
-    throw new ApiError('INVALID_REQUEST', {
-      detail: 'body.run_id: not a finished backtest of this version of the plan',
-    })
-  }
-  const { sessions, sessionsPassed } = result
-  return `backtest ${runId}: ${sessions - sessionsPassed} of ${sessions} sessions would change`
+/** What was known of the plan's effect when it was approved: its newest finished backtest. */
+function evidenceWords({ finished, isUnderWay }: PlanBacktests): string {
+  if (finished === null) return `no backtest had finished${isUnderWay ? '; one was under way' : ''}`
+  const { runId, sessions, sessionsPassed, newlyAllowed, newlyBlocked } = finished
+  const figures = [
+    `sessions that would change: ${sessions - sessionsPassed} of ${sessions}`,
+    `blocked calls that would run: ${newlyAllowed}`,
+    `allowed calls that would be blocked: ${newlyBlocked}`,
+    ...(isUnderWay ? ['another backtest was under way'] : []),
+  ]
+  return `backtest ${runId}; ${figures.join('; ')}`
 }
 
 const changed = ({ compiled_hash }: PlanDetail['plan']): ApiError => new ApiError('PLAN_CHANGED', { compiled_hash })

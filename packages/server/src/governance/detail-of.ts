@@ -5,6 +5,7 @@ import type { Context } from '../context/context.js'
 import { inRead } from '../context/work.js'
 import { findGovernancePlan, type GovernancePlan } from '../store/governance/governance-plans.js'
 import { countPlanUse } from '../store/governance/plan-use.js'
+import { findBacktests } from '../store/runs/runs.js'
 import { comparePlan, planDetail } from './plan-detail.js'
 import { readPack } from './read-pack.js'
 
@@ -16,7 +17,8 @@ export async function detailOf(ctx: Context, planId: string): Promise<PlanDetail
   const wasApproved = plan.state === 'approved' || plan.state === 'superseded'
   const comparison = await comparePlan(ctx, plan, pack, wasApproved ? plan.decidedAt : null)
   const use = plan.state === 'approved' && plan.decidedAt !== null ? await useOf(ctx, plan, plan.decidedAt) : null
-  return planDetail(plan, comparison, planRates(pack.surprise, use))
+  const backtests = await inRead(ctx, (sql) => findBacktests(sql, { tenantId: ctx.tenant.tenantId, ...plan }))
+  return planDetail(plan, comparison, planRates(pack.surprise, use), backtests)
 }
 
 async function useOf(ctx: Context, { agent, environment, compiledHash }: GovernancePlan, since: Date) {

@@ -1,4 +1,4 @@
-import { confidenceOf, type PlanDetail, type PlanRates, type PlanRow } from '@countersign/protocol'
+import { confidenceOf, type PlanBacktest, type PlanDetail, type PlanRates, type PlanRow } from '@countersign/protocol'
 import { sha256 } from '../base/crypto/secrets.js'
 import type { Context } from '../context/context.js'
 import type { CompiledPack } from '../context/tasks.js'
@@ -13,6 +13,7 @@ import {
   type Scope,
 } from '../store/governance/governance-plans.js'
 import { findPlanText } from '../store/governance/plans.js'
+import type { FinishedRun, PlanBacktests } from '../store/runs/runs.js'
 
 export type Comparison = Pick<PlanDetail, 'changes' | 'blockers' | 'advisories'> & { running: GovernancePlan | null }
 
@@ -45,6 +46,7 @@ export function planDetail(
   plan: GovernancePlan & { files: PlanFile[] },
   comparison: Comparison,
   rates: PlanRates | null,
+  { finished, isUnderWay }: PlanBacktests,
 ): PlanDetail {
   const { running, changes, blockers, advisories } = comparison
   return {
@@ -56,8 +58,22 @@ export function planDetail(
     blockers,
     advisories,
     rates,
+    backtest: finished === null ? null : backtestView(finished),
+    backtest_under_way: isUnderWay,
   }
 }
+
+const backtestView = (run: FinishedRun): PlanBacktest => ({
+  run_id: run.runId,
+  created_at: run.createdAt.toISOString(),
+  sessions: run.sessions,
+  sessions_passed: run.sessionsPassed,
+  calls: run.calls,
+  newly_allowed: run.newlyAllowed,
+  newly_blocked: run.newlyBlocked,
+  changed_calls: run.changedCalls,
+  not_judged: run.notJudged,
+})
 
 export const hashOfFiles = (files: readonly PlanFile[]): string => sha256(filesText(files)).toString('hex')
 

@@ -2,6 +2,7 @@ import {
   addToTally,
   type BacktestTally,
   backtestSession,
+  type ChangedCounts,
   newTally,
   type Plan,
   preparePlan,
@@ -99,29 +100,32 @@ async function planOf(compiled: CompiledSession): Promise<Plan> {
   return result.plan
 }
 
-type Written = Omit<BacktestTally, 'plan' | 'tools' | 'wouldBlock' | 'notJudged'> & {
+type Written = Omit<BacktestTally, 'plan' | 'tools' | 'wouldBlock' | 'notJudged' | 'changed'> & {
   tools: [string, { calls: number; paths: [string, number][] }][]
   wouldBlock: [string, number][]
   notJudged: [never, number][]
+  changed: [string, ChangedCounts][]
 }
 
-function writeTally({ plan: _, tools, wouldBlock, notJudged, ...counts }: BacktestTally): string {
+function writeTally({ plan: _, tools, wouldBlock, notJudged, changed, ...counts }: BacktestTally): string {
   return JSON.stringify({
     ...counts,
     tools: [...tools].map(([tool, { calls, paths }]) => [tool, { calls, paths: [...paths] }]),
     wouldBlock: [...wouldBlock],
     notJudged: [...notJudged],
+    changed: [...changed],
   })
 }
 
 function readTally(plan: Plan, text: string | null): BacktestTally {
   if (text === null) return newTally(plan)
-  const { tools, wouldBlock, notJudged, ...counts } = JSON.parse(text) as Written
+  const { tools, wouldBlock, notJudged, changed, ...counts } = JSON.parse(text) as Written
   return {
     ...counts,
     plan,
     tools: new Map(tools.map(([tool, { calls, paths }]) => [tool, { calls, paths: new Map(paths) }])),
     wouldBlock: new Map(wouldBlock),
     notJudged: new Map(notJudged),
+    changed: new Map(changed),
   }
 }

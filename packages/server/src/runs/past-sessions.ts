@@ -74,11 +74,18 @@ function placed(result: JsonObject, [first, ...rest]: readonly string[], value: 
   return { ...result, [first]: placed(object, rest, value) }
 }
 
-/** Calls that were blocked when they were captured are expected to be blocked again; the others to pass. */
+/**
+ * Calls that were blocked when they were captured are expected to be blocked again; the others to pass, also those that a
+ * verdict without force (`shadow`, `advisory`) would have blocked: they ran.
+ */
 export function capturedExpectation(
   items: readonly StoredCapture[],
 ): (turn: number, call: number) => 'allow' | 'block' {
-  return (turn, call) => items[turn]?.validation?.calls.find(({ index }) => index === call)?.decision ?? 'allow'
+  return (turn, call) => {
+    const validation = items[turn]?.validation
+    if (validation?.mode !== 'enforce') return 'allow'
+    return validation.calls.find(({ index }) => index === call)?.decision ?? 'allow'
+  }
 }
 
 export function fixtureSession(fixture: RunFixture, agent: string | null): NamedSession {

@@ -35,9 +35,5 @@ export function runText(run: RunRow, report: string | null): string {
     compiled_hash: run.compiledHash,
     error: run.error,
   }
-  return `${JSON.stringify(view).slice(0, -1)},"report":${report === null ? 'null' : withNotJudged(report)}}`
+  return `${JSON.stringify(view).slice(0, -1)},"report":${report ?? 'null'}}`
 }
-
-/** A report of an older version did not say what it could not judge. In a string, the quotes of the name would be escaped. */
-const withNotJudged = (report: string): string =>
-  report.includes('"not_judged":') ? report : `{"not_judged":{},${report.slice(1)}`

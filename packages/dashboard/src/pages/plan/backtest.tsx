@@ -1,14 +1,14 @@
 import type { PlanDetail, RunReport, RunView } from '@countersign/protocol'
 import { Link } from '@tanstack/react-router'
 import { useState } from 'react'
-import { useApi, useChange } from '../../api/use-api.js'
+import { useApi, useChange, useWhenOver } from '../../api/use-api.js'
 import { Button } from '../../components/basic/button.js'
 import { Name, Text } from '../../components/basic/text.js'
 import { Ago } from '../../components/basic/time.js'
 import { FormProblem } from '../../components/form/form-problem.js'
 import { Panel } from '../../components/layout/page.js'
 import { Loading } from '../../components/layout/states.js'
-import { count, percent, plural, sentence, words } from '../../text/format.js'
+import { count, percent, sentence, words } from '../../text/format.js'
 import { changedSessions, divergenceWords } from './backtest-words.js'
 
 /** As many as the service judges unless it is asked for more. */
@@ -20,7 +20,7 @@ export function Backtest({ detail: { plan } }: { detail: PlanDetail }) {
   const kept = useApi('listRuns', { query: { compiled_hash: plan.compiled_hash, limit: 1 } })
   const latest = kept.data?.items[0]
   const runId = startedId ?? latest?.run_id ?? null
-  const start = useChange('startRun', ['loadLimits', 'listRuns', 'listAudit'])
+  const start = useChange('startRun', ['loadLimits', 'loadPlan', 'listRuns', 'listAudit'])
   const run = useApi(
     'loadRunDetail',
     { params: { run_id: runId ?? '' } },
@@ -30,7 +30,10 @@ export function Backtest({ detail: { plan } }: { detail: PlanDetail }) {
   const budget = run.data?.budget ?? start.data?.budget
   const go = () =>
     start.mutate({ body: { plan_id: plan.plan_id } }, { onSuccess: ({ run: { run_id } }) => setRunId(run_id) })
-  const busy = start.isPending || view?.status === 'queued' || view?.status === 'running'
+  const isUnderWay = view?.status === 'queued' || view?.status === 'running'
+  // What the plan says of its backtests is from before this one ended.
+  useWhenOver(isUnderWay, ['loadPlan', 'listRuns'])
+  const busy = start.isPending || isUnderWay
   return (
     <Panel
       title="Backtest"
@@ -49,7 +52,6 @@ export function Backtest({ detail: { plan } }: { detail: PlanDetail }) {
       {view === null || busy ? null : (
         <p className="quiet">
           Run <Name value={view.run_id} />, <Ago at={view.created_at} />.
-          {plan.state === 'draft' ? ' An approval cites it.' : ''}
         </p>
       )}
       {busy ? <Loading rows={2} label="The backtest runs" /> : view === null ? null : <Result run={view} />}
@@ -69,7 +71,7 @@ function Result({ run: { report, error } }: { run: RunView }) {
           note={`${count(report.sessions_passed)} of ${count(report.sessions)}`}
         />
         <Figure label="Calls blocked" value={count(report.calls_blocked)} note={`of ${count(report.calls)}`} />
-        <Figure label="Coverage" value={percent(report.coverage)} note="of calls have a contract" />
+        <Figure label="Covered" value={percent(report.coverage)} note="of calls have a contract in this plan" />
       </div>
       {reasons.length === 0 ? null : (
         <p>
@@ -77,7 +79,6 @@ function Result({ run: { report, error } }: { run: RunView }) {
           {reasons.map(([reason, times]) => `${sentence(words(reason)).toLowerCase()} ${times}×`).join(', ')}.
         </p>
       )}
-      <NotJudged report={report} />
       <Divergences report={report} />
     </div>
   )
@@ -90,18 +91,6 @@ const Figure = ({ label, value, note }: { label: string; value: string; note: st
     <span className="tile-note">{note}</span>
   </div>
 )
-
-/** A rule that reads what was not captured says nothing about it, and the reader should know. */
-function NotJudged({ report: { not_judged } }: { report: RunReport }) {
-  const rules = Object.entries(not_judged)
-  if (rules.length === 0) return null
-  return (
-    <p className="quiet">
-      Not judged, for want of what they read:{' '}
-      {rules.map(([rule, calls]) => `${words(rule)} in ${plural(calls, 'call')}`).join(', ')}.
-    </p>
-  )
-}
 
 function Divergences({ report }: { report: RunReport }) {
   const { divergences, sessions } = report

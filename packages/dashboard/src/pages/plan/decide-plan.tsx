@@ -1,24 +1,22 @@
 import type { PlanDetail } from '@countersign/protocol'
 import { useState } from 'react'
-import { useApi, useChange } from '../../api/use-api.js'
+import { useChange } from '../../api/use-api.js'
 import { Button } from '../../components/basic/button.js'
 import { Text } from '../../components/basic/text.js'
 import { ConfirmDialog } from '../../components/form/confirm-dialog.js'
 import { Field } from '../../components/form/field.js'
-import { count, plural, shortHash } from '../../text/format.js'
-import { changedSessions } from './backtest-words.js'
+import { plural, shortHash } from '../../text/format.js'
+import { evidenceWords } from './backtest-words.js'
 
 const STALE = ['loadPlan', 'listPlans', 'listAgents', 'listContracts', 'listAudit'] as const
 
 /** Approves or rejects a draft, with a reason that is recorded. */
-export function DecidePlan({ detail: { plan, blockers } }: { detail: PlanDetail }) {
+export function DecidePlan({ detail }: { detail: PlanDetail }) {
+  const { plan, blockers } = detail
   const [asking, setAsking] = useState<'approve' | 'reject' | null>(null)
   /** The page polls while the dialog is open; what is approved is the plan that was there when it opened. */
   const [seen, setSeen] = useState(plan.compiled_hash)
   const [why, setWhy] = useState('')
-  /** The newest backtest of what is approved: the decision rests on it. */
-  const runs = useApi('listRuns', { query: { compiled_hash: seen, limit: 1 } }, { enabled: plan.state === 'draft' })
-  const run = runs.data?.items.find(({ report }) => report !== null)
   const approve = useChange('approvePlan', STALE)
   const reject = useChange('rejectPlan', STALE)
   if (plan.state !== 'draft') return null
@@ -31,8 +29,7 @@ export function DecidePlan({ detail: { plan, blockers } }: { detail: PlanDetail 
     const params = { plan_id: plan.plan_id }
     const onSuccess = () => setAsking(null)
     if (asking === 'approve') {
-      const body = { why: why.trim(), compiled_hash: seen, ...(run === undefined ? {} : { run_id: run.run_id }) }
-      approve.mutate({ params, body }, { onSuccess })
+      approve.mutate({ params, body: { why: why.trim(), compiled_hash: seen } }, { onSuccess })
     } else reject.mutate({ params, body: { why: why.trim() } }, { onSuccess })
   }
   return (
@@ -68,13 +65,7 @@ export function DecidePlan({ detail: { plan, blockers } }: { detail: PlanDetail 
               'The draft stays on record as rejected and is never enforced.'
             )}
           </p>
-          {asking === 'approve' ? (
-            <p className="quiet">
-              {run?.report == null
-                ? 'This version was not tried on captured sessions yet.'
-                : `Its backtest is recorded with the decision: ${plural(changedSessions(run.report), 'session')} of ${count(run.report.sessions)} would change.`}
-            </p>
-          ) : null}
+          {asking === 'approve' ? <p className="quiet">{evidenceWords(detail)}</p> : null}
           <Field
             label="Reason (recorded with the decision)"
             value={why}

@@ -1,4 +1,4 @@
-import type { RunView } from '@countersign/protocol'
+import type { RunReport, RunView } from '@countersign/protocol'
 import type { PageEnd } from '../../base/time-cursor.js'
 import type { Queryable, Tx } from '../../postgres/sql.js'
 import { daysAgo } from '../days-ago.js'
@@ -44,19 +44,46 @@ export async function findReport(sql: Queryable, tenantId: string, runId: string
   return row?.report ?? null
 }
 
-export interface RunResult {
-  compiledHash: string
+/** What the report of a finished backtest says of all sessions. */
+export interface FinishedRun {
+  runId: string
+  createdAt: Date
   sessions: number
   sessionsPassed: number
+  calls: number
+  newlyAllowed: number
+  newlyBlocked: number
+  changedCalls: RunReport['changed_calls']
+  notJudged: RunReport['not_judged']
 }
 
-/** What a report says of all sessions; null where there is none. */
-export async function findResult(sql: Queryable, tenantId: string, runId: string): Promise<RunResult | null> {
-  const [row] = await sql<RunResult[]>`
-    select compiled_hash, r.sessions, r.sessions_passed
-    from runs cross join lateral json_to_record(report) as r (sessions int, sessions_passed int)
-    where tenant_id = ${tenantId} and run_id = ${runId} and report is not null`
-  return row ?? null
+/** Backtests of a plan over captured sessions of its agent. */
+export interface PlanBacktests {
+  /** The newest that has finished; null without any. */
+  finished: FinishedRun | null
+  /** Another one waits or is under way. */
+  isUnderWay: boolean
+}
+
+/** Runs of fixtures, or over sessions of another agent, say nothing of this one. */
+export async function findBacktests(
+  sql: Queryable,
+  { tenantId, compiledHash, agent }: { tenantId: string; compiledHash: string; agent: string },
+): Promise<PlanBacktests> {
+  const own = sql`tenant_id = ${tenantId} and compiled_hash = ${compiledHash} and against ->> 'agent' = ${agent}`
+  const [row] = await sql<(FinishedRun & { isUnderWay: boolean })[]>`
+    select exists (select from runs where ${own} and status in ('queued', 'running')) as is_under_way, newest.*
+    from (select) as one left join lateral (
+      select run_id, created_at, r.* from (
+        select run_id, created_at, report from runs where ${own} and status = 'done' and report is not null
+        order by created_at desc, run_id desc limit 1
+      ) as done cross join lateral json_to_record(report) as r (
+        sessions int, sessions_passed int, calls int, newly_allowed int, newly_blocked int, changed_calls json,
+        not_judged json)
+    ) as newest on true`
+  if (row === undefined) throw new Error('nothing says which backtests a plan has')
+  const { isUnderWay, ...finished } = row
+  return { finished: finished.runId === null ? null : finished, isUnderWay }
 }
 
 /**
