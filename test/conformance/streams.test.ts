@@ -1,5 +1,5 @@
 import Anthropic from '@anthropic-ai/sdk'
-import { readResponse } from '@countersign/engine'
+import { readResponse, withoutOddShapes } from '@countersign/engine'
 import OpenAI from 'openai'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { wait } from '../../packages/sdk/src/base/steps.js'
@@ -145,6 +145,8 @@ describeShared('recorded streams', 'conformance/streams', () => {
 
     test('what a provider really says contradicts itself nowhere', () => {
       expect(holdOver(recorded).contradiction()).toBeNull()
+      for (const event of events.filter((one) => typeof one === 'object'))
+        expect(withoutOddShapes(event, PROVIDERS[format].format, 'event')).toEqual({ value: event, problem: null })
     })
 
     test('blocked calls are in no event, and the client still reads the stream', async () => {

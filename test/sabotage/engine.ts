@@ -10,6 +10,18 @@ export const engineSabotages: Bugs = {
     },
     { breaks: 'limit.judging.steps', from: 'if (marks.length > MOST_MARKS) return null', to: '' },
   ],
+  'packages/engine/src/response/odd-shapes.ts': [
+    {
+      breaks: 'guarantee.known-shapes',
+      from: 'if (place !== null && isDisguised(name))',
+      to: 'if (place === null && isDisguised(name))',
+    },
+    {
+      breaks: 'guarantee.known-shapes',
+      from: 'if (isCall && place?.isKnown?.(members) !== true)',
+      to: 'if (isCall && place?.isKnown?.(members) === false)',
+    },
+  ],
   'packages/engine/src/judge/rules/call-keys.ts': [
     {
       breaks: 'contract.keys.seen',

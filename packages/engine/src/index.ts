@@ -182,6 +182,7 @@ export {
 } from './ledger/signatures.js'
 export { type ChainCheck, GENESIS_HASH } from './ledger/verify-links.js'
 export { chainWorkflowEvent, verifyWorkflowChain, verifyWorkflowExport } from './ledger/workflow-chain.js'
+export { type Cleaned, holdsCallShape, type WireFormat, withoutOddShapes } from './response/odd-shapes.js'
 export {
   normalizeResponse,
   type ReadResponse,

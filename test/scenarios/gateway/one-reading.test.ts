@@ -134,6 +134,102 @@ proves('guarantee.one-reading', 'on the wire, whole and streamed', async () => {
   }
 })
 
+const look = { id: 'call_1', type: 'function', function: { name: 'pay', arguments: '{"amount":1}' } }
+const much = { name: 'pay', arguments: '{"amount":501.875}' }
+const chat = (message: object, beside: object = {}, choice: object = {}) => ({
+  id: 'r',
+  object: 'chat.completion',
+  choices: [
+    { index: 0, finish_reason: 'tool_calls', message: { role: 'assistant', content: null, ...message }, ...choice },
+  ],
+  ...beside,
+})
+const responses = (...output: object[]) => ({ id: 'r', status: 'completed', output })
+const anthropic = (...content: object[]) => ({
+  id: 'r',
+  type: 'message',
+  role: 'assistant',
+  stop_reason: 'tool_use',
+  content,
+})
+const item = { type: 'function_call', call_id: 'call_1', ...much }
+const block = { type: 'tool_use', id: 'call_1', name: 'pay', input: { amount: 501.875 } }
+const ODD: Readonly<Record<string, Readonly<Record<string, object>>>> = {
+  chat: {
+    'choices in capitals': chat({ tool_calls: [look] }, { Choices: chat({ tool_calls: [much] }).choices }),
+    'choices in capitals alone': { id: 'r', Choices: chat({ tool_calls: [{ id: 'x', function: much }] }).choices },
+    'a function in capitals': chat({ tool_calls: [{ ...look, Function: much }] }),
+    'a name in capitals alone': chat({
+      tool_calls: [{ ...look, function: { ...look.function, Name: 'wipe501.875' } }],
+    }),
+    'a delta beside the message': chat({ content: 'a' }, {}, { delta: { tool_calls: [{ id: 'x', function: much }] } }),
+    'the output of another API': chat({ tool_calls: [look] }, { output: [item] }),
+    'an output without anything in it': chat({ tool_calls: [look] }, { output: [] }),
+    'the content of another API': chat({ tool_calls: [look] }, { content: [block] }),
+    'a block among the parts of a text': chat({ content: [{ type: 'text', text: 'a' }, block] }),
+    'calls under another name': chat({ content: 'a', tool_calls_v2: [{ id: 'x', ...much }] }),
+  },
+  responses: {
+    'an item of another kind': responses({ ...item, type: 'function_call_v2' }),
+    'an item without a kind': responses({ call_id: 'x', ...much }),
+    'a call in a message': responses({ type: 'message', role: 'assistant', content: [item] }),
+    'an output in capitals': { ...responses(), Output: [item] },
+  },
+  anthropic: {
+    'a block of another kind': anthropic({ ...block, type: 'tool_use_v2' }),
+    'a block that sounds as if the provider ran it': anthropic({ ...block, type: 'client_tool_use' }),
+    'an input in capitals': anthropic({ ...block, input: { amount: 1 }, Input: { amount: 501.875 } }),
+    'a block in a result': anthropic({ type: 'text', text: 'a' }, { type: 'x_result', content: [block] }),
+  },
+}
+
+proves('guarantee.known-shapes', 'nothing that another reader takes for a call is left in an answer', async () => {
+  for (const [wire, answers] of Object.entries(ODD)) {
+    const { path, body } = WIRES[wire] as Wire
+    for (const [what, response] of Object.entries(answers)) {
+      provider.enqueue({ response })
+      const said = await post(`${gateway.url}/${agent}/${path}`, body)
+      expect([what, said]).toEqual([what, expect.stringContaining('response_format_invalid')])
+      expect([what, said]).toEqual([what, expect.not.stringMatching(/501\.875|call_1/)])
+      const { pass } = validate(response, { contracts, unmatchedPolicy: 'allow' })
+      expect([what, pass]).toEqual([what, false])
+    }
+  }
+})
+
+proves('guarantee.known-shapes', 'what providers send beside calls passes', async () => {
+  const known: Readonly<Record<string, object>> = {
+    chat: chat(
+      { content: 'a', annotations: [{ type: 'url_citation', url_citation: { title: 'T', Url: 'x' } }] },
+      { usage: { prompt_tokens: 1 }, x_groq: { id: 'g' }, system_fingerprint: 'f' },
+      { logprobs: { content: [{ token: 'a', logprob: -0.1 }] }, finish_reason: 'stop' },
+    ),
+    responses: {
+      ...responses(
+        { type: 'file_search_call', id: 'f', results: [{ attributes: { name: 'n', input: 'i' } }] },
+        { type: 'mcp_call', id: 'm', name: 'echo', arguments: '{}', server_label: 's', output: 'x' },
+        { type: 'message', role: 'assistant', content: [{ type: 'output_text', text: 'a' }] },
+      ),
+      tools: [{ type: 'function', name: 'pay', parameters: {} }],
+      metadata: { name: 'n', input: 'i' },
+    },
+    anthropic: anthropic(
+      { type: 'server_tool_use', id: 's', name: 'web_search', input: { query: 'q' } },
+      {
+        type: 'web_search_tool_result',
+        tool_use_id: 's',
+        content: [{ type: 'web_search_result', url: 'u', title: 't' }],
+      },
+      { type: 'text', text: 'a' },
+    ),
+  }
+  for (const [wire, response] of Object.entries(known)) {
+    const { path, body } = WIRES[wire] as Wire
+    provider.enqueue({ response })
+    expect(await post(`${gateway.url}/${agent}/${path}`, body)).toBe(JSON.stringify(response))
+  }
+})
+
 proves('guarantee.one-reading', 'as a call of an MCP tool', async () => {
   const call = (text: string) =>
     post(

@@ -1,6 +1,7 @@
 import { type JsonObject, LIMITS, type Usage } from '@countersign/protocol'
 import { cutText } from '../text/cut-text.js'
 import type { Steps } from '../text/steps.js'
+import { type WireFormat, withoutOddShapes } from './odd-shapes.js'
 import { readAnthropic } from './read-anthropic.js'
 import {
   asRecord,
@@ -18,7 +19,7 @@ import { readOpenAiChat, readOpenAiResponses } from './read-openai.js'
 import type { FinishReason, ProviderRun, ToolCall } from './tool-call.js'
 
 /** The wire format that a response was recognised as. */
-export type ResponseFormat = 'openai-chat' | 'openai-responses' | 'anthropic' | 'normalized' | 'unknown'
+export type ResponseFormat = WireFormat | 'unknown'
 
 /** A model response as the engine reads it, whatever its format. */
 export interface ReadResponse {
@@ -74,7 +75,9 @@ function recognise(response: unknown): Recognised {
         : `the response has the marks of several shapes: ${formats.join(', ')}`
     return { format: 'unknown', raw: { problems: [problem] } }
   }
-  return { format, raw: READERS[format](asRecord(response) ?? {}) }
+  const raw = READERS[format](asRecord(response) ?? {})
+  const { problem } = withoutOddShapes(response, format, 'whole')
+  return { format, raw: problem === null ? raw : { ...raw, problems: [...(raw.problems ?? []), problem] } }
 }
 
 /** The normalized response, on which contracts make their assertions. */
@@ -86,17 +89,17 @@ export function normalizeResponse(read: ReadResponse): JsonObject {
   }
 }
 
-const READERS: Record<Exclude<ResponseFormat, 'unknown'>, (response: Record<string, unknown>) => RawResponse> = {
+const READERS: Record<WireFormat, (response: Record<string, unknown>) => RawResponse> = {
   'openai-chat': readOpenAiChat,
   'openai-responses': readOpenAiResponses,
   anthropic: readAnthropic,
   normalized: readNormalized,
 }
 
-function formatsOf(response: unknown): Exclude<ResponseFormat, 'unknown'>[] {
+function formatsOf(response: unknown): WireFormat[] {
   const record = asRecord(response)
   if (record === null) return []
-  const formats: Exclude<ResponseFormat, 'unknown'>[] = []
+  const formats: WireFormat[] = []
   if (Array.isArray(record.choices)) formats.push('openai-chat')
   if (Array.isArray(record.output)) formats.push('openai-responses')
   if (Array.isArray(record.content)) formats.push('anthropic')

@@ -1,4 +1,4 @@
-import { readResponse } from '@countersign/engine'
+import { holdsCallShape, readResponse } from '@countersign/engine'
 import { GatewayProblem, problemResponse } from '../base/problems.js'
 
 /**
@@ -21,7 +21,8 @@ export function judgeableErrors(upstream: typeof globalThis.fetch): typeof globa
 
 function holdsCalls(text: string): boolean {
   try {
-    return readResponse(JSON.parse(text)).calls.length > 0
+    const value: unknown = JSON.parse(text)
+    return holdsCallShape(value) || readResponse(value).calls.length > 0
   } catch {
     // What is no JSON is no answer of a model.
     return false

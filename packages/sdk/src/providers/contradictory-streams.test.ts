@@ -150,7 +150,7 @@ const APIS: [string, Api, Contradiction[], Legal[]][] = [
 describe.each(APIS)('%s', (_, api, rows, legal) => {
   describe.each(rows)('%s', (_what, events, reason) => {
     proves(
-      'block.response-format-invalid',
+      ['block.response-format-invalid', 'guarantee.known-shapes'],
       'a stream that says two things is blocked, and the reason says which',
       async () => {
         const seen: unknown[] = []

@@ -49,6 +49,7 @@ export interface NeutralCall {
 export function neutralProvider(name: string): Provider {
   return {
     name,
+    format: 'normalized',
     createPath: '',
     readRequest,
     readMessages: ({ messages }) => objects(messages).map(messageView),

@@ -1,3 +1,4 @@
+import type { WireFormat } from '@countersign/engine'
 import type { JsonObject } from '../base/json-object.js'
 import type { StoredConversations } from './stored-conversations.js'
 
@@ -8,6 +9,7 @@ import type { StoredConversations } from './stored-conversations.js'
 export interface Provider {
   /** As in patterns such as `openai/gpt-4o*`. */
   readonly name: string
+  readonly format: WireFormat
   /** The method that calls the model, as a path on the client. */
   readonly createPath: string
   readRequest(request: JsonObject): RequestView
@@ -114,6 +116,8 @@ export interface StreamJoin {
 export interface StreamHold {
   /** Takes the next event and returns those that may flow now: it, or none. */
   take(event: JsonObject): JsonObject[]
+  /** From here on everything is held, and this is what the events say in two ways. */
+  doubt(problem: string): void
   /** True while events are held. */
   holding(): boolean
   /** True once the event has been seen that ends a response. A stream that ends before is truncated. */

@@ -354,7 +354,7 @@ describe('calls of a chat that are no list', () => {
   test('are stripped from a whole response', () => {
     const message = { role: 'assistant', content: null, tool_calls: odd }
     const response = { id: 'r', choices: [{ index: 0, message, finish_reason: 'tool_calls' }] }
-    expect(readResponse(response).problems).toHaveLength(1)
+    expect(readResponse(response).problems).not.toEqual([])
     expect(JSON.stringify(openaiChat.withTextOnly(response, 'no'))).not.toContain('refund')
   })
 
@@ -363,7 +363,7 @@ describe('calls of a chat that are no list', () => {
     const chunk = { id: 'r', choices: [{ index: 0, delta: { tool_calls: odd }, finish_reason: null }] }
     expect(hold.take(chunk)).toEqual([])
     hold.take({ id: 'r', choices: [{ index: 0, delta: {}, finish_reason: 'tool_calls' }] })
-    expect(readResponse(hold.response()).problems).toHaveLength(1)
+    expect(readResponse(hold.response()).problems).not.toEqual([])
     expect(JSON.stringify(hold.releaseOnly(new Set(), 'no'))).not.toContain('refund')
   })
 })

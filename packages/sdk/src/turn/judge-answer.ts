@@ -1,3 +1,4 @@
+import { withoutOddShapes } from '@countersign/engine'
 import type { Decision } from '@countersign/protocol'
 import { isObject, type JsonObject, withHiddenPropertiesOf } from '../base/json-object.js'
 import type { ApiResult } from '../clients/api-promise.js'
@@ -43,10 +44,16 @@ export function wholeAnswer(provider: Provider, data: unknown, result: TurnResul
       return { data: isMarked(result) ? withMark(kept, result.marked) : kept }
     }
     case 'answer':
-      return { data: provider.withTextOnly(response, result.text) }
+      return { data: provider.withTextOnly(knownShapes(provider, response), result.text) }
     case 'retry':
       return { retry: result.request }
   }
+}
+
+/** What is blocked is gone: also what only another reader would take for a call. */
+function knownShapes({ format }: Provider, response: JsonObject): JsonObject {
+  const { value } = withoutOddShapes(response, format, 'whole')
+  return value === response ? response : withHiddenPropertiesOf(response, value)
 }
 
 type Marked = TurnResult & { readonly marked: readonly Decision[] }

@@ -1,7 +1,8 @@
+import { type Cleaned, withoutOddShapes } from '@countersign/engine'
 import { isObject, type JsonObject } from '../base/json-object.js'
 import { runToPromise, type Steps } from '../base/steps.js'
 import { type ClientStream, isClientStream, layStream } from '../clients/client-stream.js'
-import type { SaidInstead, StreamHold, StreamJoin } from '../providers/provider.js'
+import type { Provider, SaidInstead, StreamHold, StreamJoin } from '../providers/provider.js'
 import { answerOf, isMarked, markOf, type PendingRequest } from './judge-answer.js'
 import type { ModelAnswer, TurnResult } from './turn-hooks.js'
 
@@ -71,7 +72,9 @@ async function* flowOnce(
   let ended = false
   try {
     for await (const event of { [Symbol.asyncIterator]: () => source }) {
-      const free = isObject(event) ? hold.take(event) : [event]
+      const { value, problem } = knownShapes(pending.provider, event)
+      if (problem !== null) hold.doubt(problem)
+      const free = value === null ? [] : hold.take(value)
       if (passesAll) yield event
       else if (join === null) yield* free
       else yield* joined(free, join)
@@ -90,6 +93,12 @@ async function* flowOnce(
     return null
   }
   return runToPromise(pending.hooks.judge(streamAnswer(pending, hold)))
+}
+
+/** The event without what another reader could take for a call: nothing of that may flow. */
+function knownShapes({ format }: Provider, event: unknown): Cleaned<JsonObject | null> {
+  if (!isObject(event)) return { value: null, problem: 'an event of the stream is no object' }
+  return withoutOddShapes(event, format, 'event')
 }
 
 function* joined(events: readonly unknown[], join: StreamJoin | null): Generator<unknown> {

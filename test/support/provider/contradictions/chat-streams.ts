@@ -28,6 +28,32 @@ const whole = (name: string, args: string): JsonObject => ({
 })
 
 export const CHAT: Contradiction[] = [
+  [
+    'choices in capitals beside the ones that are known',
+    chatStream({ ...choice({}), Choices: choice({ tool_calls: [part('pay', MUCH)] }).choices }),
+    /the member "Choices" for another one/,
+  ],
+  [
+    'a function in capitals beside the one that is known',
+    chatStream(parts(part('look', '{}', { Function: { name: 'pay', arguments: MUCH } }))),
+    /the member "Function" for another one/,
+  ],
+  [
+    'a name with a character that cannot be seen',
+    chatStream(parts({ index: 0, id: 'c1', function: { name: 'look', 'na\u00adme': 'pay', arguments: MUCH } })),
+    /the member "na\\u00adme" for another one/,
+  ],
+  [
+    'a call of a kind that nobody knows',
+    chatStream(choice({ content: 'a', tool_use_v2: [{ type: 'tool_use_v2', name: 'pay', arguments: MUCH }] })),
+    /"tool_use_v2" looks like a call/,
+  ],
+  [
+    'a call in the shape of another API',
+    chatStream({ ...choice({}), output: [{ type: 'function_call', call_id: 'c1', name: 'pay', arguments: MUCH }] }),
+    /"function_call" looks like a call/,
+  ],
+  ['an event that is a list', chatStream([parts(part('pay', MUCH))] as unknown as JsonObject), /no object/],
   ['a second name', chatStream(parts(part('look', '')), parts(part('pay', LITTLE))), /two names, "look" and "pay"/],
   ['a name in pieces', chatStream(parts(part('no', '')), parts(part('te', '{}'))), /two names/],
   [

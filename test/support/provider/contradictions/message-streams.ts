@@ -40,6 +40,26 @@ const messageStream = (content: JsonObject[], ...events: JsonObject[]): JsonObje
 
 export const MESSAGES: Contradiction[] = [
   [
+    'a call of a kind that nobody knows',
+    messageStream([], start(0, use('pay', { type: 'tool_use_v2' })), input(0, MUCH), stop(0)),
+    /"tool_use_v2" looks like a call/,
+  ],
+  [
+    'a call that only sounds as if the provider ran it',
+    messageStream([], start(0, use('pay', { type: 'client_tool_use', input: JSON.parse(MUCH) })), stop(0)),
+    /"client_tool_use" looks like a call/,
+  ],
+  [
+    'a block in capitals beside the one that is known',
+    messageStream([], { ...start(0, { type: 'text', text: '' }), Content_Block: use('pay') }, input(0, MUCH), stop(0)),
+    /the member "Content_Block" for another one/,
+  ],
+  [
+    'a call inside of something else',
+    messageStream([], start(0, { type: 'text', text: 'a', parts: [use('pay', { input: MUCH })] }), stop(0)),
+    /"tool_use" looks like a call/,
+  ],
+  [
     'input that is a list, which joins a text as its own',
     messageStream([], start(0, use('pay')), input(0, [MUCH]), stop(0)),
     /not a JSON object/,

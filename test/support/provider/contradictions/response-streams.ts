@@ -67,6 +67,35 @@ const inShell = (command: string): JsonObject => ({
 
 export const RESPONSES: Contradiction[] = [
   [
+    'an item of a kind that nobody knows',
+    [
+      created(),
+      done({ ...called('pay', MUCH), type: 'function_call_v2' }),
+      completed({ ...called('pay', MUCH), type: 'function_call_v2' }),
+    ],
+    /"function_call_v2" looks like a call/,
+  ],
+  [
+    'a call without an id, as if the provider had run it',
+    [created(), done({ type: 'client_call', name: 'pay', arguments: MUCH }), completed()],
+    /"client_call" looks like a call/,
+  ],
+  [
+    'an item in capitals beside the one that is known',
+    [created(), { ...done({ type: 'message', content: [] }), Item: called('pay', MUCH) }, completed()],
+    /the member "Item" for another one/,
+  ],
+  [
+    'an event that brings a call, and that nobody knows',
+    [created(), { type: 'response.function_call_v2.done', name: 'pay', arguments: MUCH }, completed()],
+    /"response.function_call_v2.done" looks like a call/,
+  ],
+  [
+    'an output in capitals at the end',
+    [created(), { ...completed(), response: { ...response([]), Output: [called('pay', MUCH)] } }],
+    /the member "Output" for another one/,
+  ],
+  [
     'a delta that is a list, which joins a text as its own',
     [created(), begun, grows([MUCH]), done(little), completed(little)],
     /two arguments/,

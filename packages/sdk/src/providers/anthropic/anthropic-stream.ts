@@ -71,6 +71,10 @@ export function readMessageStream(_request: JsonObject, { holdAll = false } = {}
 
   return {
     take,
+    doubt: (problem) => {
+      crossed ??= problem
+      holding = true
+    },
     holding: () => holding,
     complete: () => complete,
     response: () => ({ ...message, content: blocks.map(wholeBlock) }),

@@ -14,6 +14,7 @@ import { endedByCalls, readMessageStream } from './anthropic-stream.js'
 /** Anthropic `messages`. */
 export const anthropic: Provider = {
   name: 'anthropic',
+  format: 'anthropic',
   createPath: 'messages.create',
   readRequest,
   readMessages,

@@ -12,6 +12,7 @@ export function readChatStream(request: JsonObject, { holdAll = false } = {}): S
   /** Which call a delta belongs to: its index may be missing on the wire. */
   const callOf = new Map<JsonObject, Call>()
   const envelope: JsonObject = {}
+  let doubted: string | null = null
   let holding = holdAll
 
   const take = (chunk: JsonObject): JsonObject[] => {
@@ -34,6 +35,7 @@ export function readChatStream(request: JsonObject, { holdAll = false } = {}): S
   })
 
   const contradiction = (): string | null => {
+    if (doubted !== null) return doubted
     for (const choice of choices.values()) {
       const found = choice.contradiction ?? unheardCall(choice.messages, wholeChoice(choice).message)
       if (found !== null) return found
@@ -43,6 +45,10 @@ export function readChatStream(request: JsonObject, { holdAll = false } = {}): S
 
   return {
     take,
+    doubt: (problem) => {
+      doubted ??= problem
+      holding = true
+    },
     holding: () => holding,
     complete: () => choices.size > 0 && [...choices.values()].every((choice) => choice.finishReason !== null),
     response,

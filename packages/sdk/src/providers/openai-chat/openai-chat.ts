@@ -15,6 +15,7 @@ import { choicesWithLegacyCall, endedByCalls, readChatStream } from './openai-ch
 /** OpenAI `chat.completions`, and the many clients that speak it. */
 export const openaiChat: Provider = {
   name: 'openai',
+  format: 'openai-chat',
   createPath: 'chat.completions.create',
   readRequest,
   readMessages: (request) => objects(request.messages).map(messageView),
@@ -210,10 +211,10 @@ function textResponse(request: JsonObject, said: SaidInstead): JsonObject {
 
 function withTextOnly(response: JsonObject, said: string): JsonObject {
   const bare = keepCalls(response, new Set())
-  return withHiddenPropertiesOf(bare, {
-    ...bare,
-    choices: objects(bare.choices).map((choice) => withSaid(choice, said)),
-  })
+  const choices = objects(bare.choices)
+  // What could not be read may have had none.
+  const told = choices.length > 0 ? choices : [{ index: 0, logprobs: null, finish_reason: 'stop' }]
+  return withHiddenPropertiesOf(bare, { ...bare, choices: told.map((choice) => withSaid(choice, said)) })
 }
 
 function textEvents(request: JsonObject, said: SaidInstead): JsonObject[] {

@@ -92,6 +92,10 @@ export function readResponseStream(_request: JsonObject, { holdAll = false } = {
 
   return {
     take,
+    doubt: (problem) => {
+      crossed ??= problem
+      holding = true
+    },
     holding: () => holding,
     complete: () => responses.some(({ last }) => last),
     response: () => ({

@@ -16,6 +16,7 @@ import { inputItems, saidInsteadId, storedResponses } from './stored-responses.j
 /** OpenAI `responses`. */
 export const openaiResponses: Provider = {
   name: 'openai',
+  format: 'openai-responses',
   createPath: 'responses.create',
   readRequest,
   readMessages,
