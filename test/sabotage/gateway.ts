@@ -271,6 +271,7 @@ export const gatewaySabotages: Bugs = {
     },
   ],
   'packages/gateway/src/mcp/passed-answer.ts': [
+    { breaks: 'gateway.stops', from: '    answer.drop()\n    return', to: '    return' },
     { breaks: 'mcp.http-faults', from: '(id !== null && response.id === id)', to: 'response.id !== undefined' },
     {
       breaks: 'mcp.lists',

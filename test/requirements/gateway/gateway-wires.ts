@@ -43,6 +43,8 @@ export const gatewayWires = {
   'gateway.fails-closed': 'Nothing is let through while the service cannot be asked, and the refusal says so',
   'gateway.outage-retried':
     'While the service is away the gateway answers 503 with Retry-After, which official clients retry: an outage of two seconds is no error to them, and the model is asked once',
+  'gateway.stops':
+    'A gateway that is told to stop answers what is in flight and ends; no host, no connection and no notification keeps it',
   'gateway.modes':
     'observe captures, shadow blocks nothing, enforce blocks; the plan is the one approved for agent and environment',
   'gateway.fair.bodies':

@@ -72,7 +72,8 @@ async function answer(message: IncomingMessage, reply: ServerResponse, parts: Pa
   try {
     response = await handle(message, leaving.signal, parts)
   } catch (error) {
-    response = problemResponse(problemOf(error, parts.log))
+    // Nobody reads what is said to a client that left, which is no failure either.
+    response = problemResponse(problemOf(error, leaving.signal.aborted ? () => {} : parts.log))
   }
   await sendResponse(response, reply, leaving.signal)
 }

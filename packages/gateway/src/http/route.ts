@@ -23,6 +23,8 @@ export interface Route {
   readonly name: string
   /** Answers a request. A `GatewayProblem` that it throws becomes the answer. */
   handle(request: GatewayRequest): Promise<Response>
+  /** The gateway is about to stop: what would go on by itself ends. */
+  stopping?(): void
   /** The gateway stops: no request comes any more. */
   close?(): Promise<void>
 }

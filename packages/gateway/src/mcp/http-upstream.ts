@@ -28,6 +28,8 @@ export interface UpstreamAnswer {
   /** As it comes. Ends with an error when the server sends nothing for too long. */
   readonly body: AsyncIterable<Uint8Array>
   text(): Promise<string>
+  /** The rest of the body is not read. Whoever reads none of it calls this, so that nobody waits for more. */
+  drop(): void
 }
 
 export interface HttpUpstreamOptions {
@@ -54,13 +56,19 @@ export function createHttpUpstream({ url, headers: own }: McpServer, options: Ht
         watch.stop()
         throw watch.reason() ?? new GatewayProblem('upstream_unreachable', UNREACHABLE, { cause: error })
       }
-      const content = watched(response, watch)
+      const reader = response.body?.getReader()
+      const drop = (): void => {
+        watch.stop()
+        void reader?.cancel().catch(() => {})
+      }
+      const content = watched(reader, watch, drop)
       return {
         status: response.status,
         headers: new Headers([...response.headers].filter(([name]) => TO_HOST.test(name))),
         isStream: /^text\/event-stream\b/i.test(response.headers.get('content-type') ?? ''),
         body: content,
         text: () => wholeText(content, options.maxBytes),
+        drop,
       }
     },
   }
@@ -104,8 +112,9 @@ function createWatch(idleMs: number, leaving: AbortSignal): Watch {
   }
 }
 
-async function* watched({ body }: Response, watch: Watch): AsyncGenerator<Uint8Array> {
-  const reader = body?.getReader()
+type Reader = ReadableStreamDefaultReader<Uint8Array> | undefined
+
+async function* watched(reader: Reader, watch: Watch, drop: () => void): AsyncGenerator<Uint8Array> {
   const given = new Promise<never>((_, reject) => {
     watch.signal.addEventListener('abort', () => reject(watch.signal.reason), { once: true })
   })
@@ -123,8 +132,7 @@ async function* watched({ body }: Response, watch: Watch): AsyncGenerator<Uint8A
       watch.reason() ?? Object.assign(new Error('the MCP server broke off', { cause: error }), { code: 'ECONNRESET' })
     )
   } finally {
-    watch.stop()
-    void reader?.cancel().catch(() => {})
+    drop()
   }
 }
 

@@ -19,8 +19,11 @@ export function createMcpRoute(options: McpRouteOptions): Route {
   const sessions = createMcpSessions(options)
   const upstreams = new Map<string, HttpUpstream>()
   for (const [name, server] of options.servers) upstreams.set(name, createHttpUpstream(server, options))
+  const stop = new AbortController()
   return {
     name: 'mcp',
+    // A host leaves its stream for news open as long as it lives.
+    stopping: () => stop.abort(new Error('the gateway stops')),
     async handle(request) {
       authorize(request.headers, options.apiKey)
       const server = request.path.slice(1)
@@ -33,7 +36,7 @@ export function createMcpRoute(options: McpRouteOptions): Route {
         method: checkedMethod(method),
         headers: withoutResume(headers),
         body: null,
-        signal,
+        signal: AbortSignal.any([signal, stop.signal]),
       })
       // A server that keeps its sessions refuses.
       if (method === 'DELETE' && answer.status < 300) sessions.end(clues)

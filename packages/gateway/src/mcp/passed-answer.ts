@@ -48,7 +48,11 @@ export async function passedEvent(event: StreamEvent, expected: Expected): Promi
 export async function passedAnswer(answer: UpstreamAnswer, expected: Expected): Promise<Response> {
   const { status, headers } = answer
   if (answer.isStream) return new Response(passedEvents(answer, expected), { status, headers })
-  const text = status === 202 || status === 204 ? '' : await answer.text()
+  if (status === 202 || status === 204) {
+    answer.drop()
+    return new Response(null, { status, headers })
+  }
+  const text = await answer.text()
   if (text === '') return new Response(null, { status, headers })
   const passed = await passedText(text, expected)
   if (passed !== null) return new Response(passed, { status, headers })
@@ -90,6 +94,8 @@ export function passedEvents(
     },
     async cancel() {
       end()
+      // Before the events end: they may be waiting for the server.
+      answer.drop()
       await events.return(undefined)
     },
   })

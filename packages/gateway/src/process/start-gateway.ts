@@ -5,6 +5,7 @@ import { createHookRoute } from '../hooks/hook-routes.js'
 import { createBodies } from '../http/held-body.js'
 import { createHttpServer } from '../http/http-server.js'
 import type { Route } from '../http/route.js'
+import { trackConnections } from '../http/track-connections.js'
 import { createMcpRoutes } from '../mcp/mcp-routes.js'
 import { createWireRoutes } from '../wire/wire-routes.js'
 
@@ -52,6 +53,7 @@ export async function startGateway(settings: GatewaySettings, parts: GatewayPart
     connections: { ofAll: settings.maxConnections, ofAddress: settings.maxConnectionsPerAddress },
     log: parts.log,
   })
+  const closeUnused = trackConnections(server)
   await new Promise<void>((done, fail) => {
     server.once('error', (error: NodeJS.ErrnoException) => fail(listenProblem(error, settings)))
     server.listen(settings.port, settings.host, done)
@@ -62,8 +64,11 @@ export async function startGateway(settings: GatewaySettings, parts: GatewayPart
     url: `http://${host}:${port}`,
     async close() {
       const closed = new Promise<void>((done) => server.close(() => done()))
-      server.closeIdleConnections()
+      for (const route of routes) route.stopping?.()
+      // Clients leave connections open, also after a reply.
+      const sweep = setInterval(closeUnused, 20)
       await closed
+      clearInterval(sweep)
       for (const route of routes) await route.close?.()
       await pool.close()
     },
