@@ -28,6 +28,21 @@ const slowly: Route = {
     )
   },
 }
+const CHUNKS = 40
+const long: Route = {
+  name: 'long',
+  async handle() {
+    let sent = 0
+    return new Response(
+      new ReadableStream({
+        pull(controller) {
+          if (sent++ === CHUNKS) controller.close()
+          else controller.enqueue(Buffer.alloc(256 * 1024))
+        },
+      }),
+    )
+  },
+}
 const failing: Route = {
   name: 'failing',
   async handle() {
@@ -36,7 +51,7 @@ const failing: Route = {
 }
 const lines: string[] = []
 const server = createHttpServer({
-  routes: [echo, slowly, failing],
+  routes: [echo, slowly, long, failing],
   agent: null,
   maxBodyBytes: 1_000,
   bodyTimeoutMs: 300,
@@ -150,4 +165,22 @@ test('an unforeseen failure says nothing of what caused it', async () => {
   expect(await reply.text()).not.toContain('s3cret')
   expect(lines.join()).toContain('internal error')
   expect(lines.join()).not.toContain('s3cret')
+})
+
+test('a client that reads slowly gets everything, and nothing piles up meanwhile', async () => {
+  const listeners: number[] = []
+  server.once('request', (_, reply) => {
+    reply.on('drain', () => listeners.push(reply.listenerCount('close')))
+  })
+  const asked = request(`${base}/a/long`)
+  asked.end()
+  const [answer] = await once(asked, 'response')
+  let bytes = 0
+  for await (const chunk of answer) {
+    bytes += chunk.length
+    await new Promise((later) => setTimeout(later, 1))
+  }
+  expect(bytes).toBe(CHUNKS * 256 * 1024)
+  expect(listeners.length).toBeGreaterThan(10)
+  expect(Math.max(...listeners)).toBe(Math.min(...listeners))
 })

@@ -28,7 +28,8 @@ export async function sendResponse(response: Response, reply: ServerResponse, si
     for (;;) {
       const { done, value } = await reader.read()
       if (done) break
-      if (!reply.write(value)) await Promise.race([once(reply, 'drain'), once(reply, 'close')])
+      // The signal is aborted when the client leaves.
+      if (!reply.write(value)) await once(reply, 'drain', { signal })
     }
     reply.end()
   } catch {
