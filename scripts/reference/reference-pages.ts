@@ -2,12 +2,14 @@ import { OPERATORS, saltedHash } from '@countersign/engine'
 import { SETTINGS as GATEWAY_SETTINGS } from '@countersign/gateway'
 import {
   BLOCK_REASONS,
+  BUCKETS,
   CONTRACT_KEYS,
   ERRORS,
   LIMITS,
   NARROWING_REASONS,
   openApiDocument,
   pathTemplate,
+  QUOTA_NAMES,
   QUOTAS,
   ROUTES,
   type Route,
@@ -39,7 +41,7 @@ const THROTTLES = {
   none: 'its own limits',
   write: 'write',
   read: 'read',
-  stop: 'stop',
+  stop: 'none: never refused',
   proposal: 'proposal',
   capture: 'capture',
   evidence: 'evidence',
@@ -91,6 +93,16 @@ const reasonsPage = () =>
     ),
   )
 
+const QUOTAS_INTRO = `## Quotas
+
+Accounts that sign up get \`free\` (\`COUNTERSIGN_DEFAULT_QUOTA\` changes it). Tenants that an operator makes with \`countersign tenant create\`, and the demo, get \`team\`.
+
+A quota is requests per minute for each bucket, runs per rolling 30 days, and bytes of request bodies per day. A request draws from the bucket that [the API reference](api.md) names if its quota has that bucket, otherwise a POST draws from \`write\` and a GET from \`read\`. On \`free\` a tenant therefore has one bucket of 30 POST requests a minute and one of 120 GET requests, for its programs and its people together: a turn is a preflight, a proposal and its receipts, so about ten turns a minute.
+
+What stops is never refused by a quota, and takes nothing from it: kills of sessions and workflows, stopping an agent, labels, bypass reports, revoking a key.
+
+A bucket refills evenly, so the bytes of two days fit into 24 hours at most. When they are used up, requests that bring a body get 429 with the time when they fit; receipts are accepted until another day of bytes is used.`
+
 const limitsPage = () =>
   page(
     'Limits',
@@ -103,12 +115,14 @@ const limitsPage = () =>
         LIMIT_MEANINGS[name as keyof typeof LIMITS],
       ]),
     ),
-    '## Quotas\n\nRequests per minute for each bucket; runs per rolling 30 days; bytes of request bodies per day. A bucket refills evenly, so the bytes of two days fit into 24 hours at most. When they are used up, requests that bring a body get 429 with the time when they fit; receipts are accepted until another day of bytes is used, and kills always.',
+    QUOTAS_INTRO,
     table(
-      ['quota', ...Object.keys(QUOTAS.free)],
-      Object.entries(QUOTAS).map(([quota, numbers]) => [
+      ['quota', ...BUCKETS, 'runs', 'bytes'],
+      QUOTA_NAMES.map((quota) => [
         `\`${quota}\``,
-        ...Object.values(numbers).map((value) => value.toLocaleString('en-US')),
+        ...[...BUCKETS, 'runs' as const, 'bytes' as const].map(
+          (name) => QUOTAS[quota][name]?.toLocaleString('en-US') ?? '',
+        ),
       ]),
     ),
   )

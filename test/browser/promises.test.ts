@@ -55,7 +55,7 @@ describe.skipIf(trouble !== null)(`what pages say${trouble === null ? '' : ` (sk
     })
     try {
       const page = await visit('/sessions')
-      await page.getByText('This account has the quota free: 30 turns per minute').waitFor()
+      await page.getByText('This account has the quota free: 30 POST requests per minute').waitFor()
       const banner = page.locator('.strip-warn', { hasText: 'Verify your email address.' })
       await banner.getByRole('button', { name: 'Send it again' }).click()
       await banner.getByRole('button', { name: 'Failed, try again' }).waitFor()

@@ -44,7 +44,7 @@ afterAll(async () => {
 })
 
 async function startService() {
-  const quotas = JSON.stringify({ scale: { write: 1e8, read: 1e8, evidence: 1e8, proposal: 1e8, stop: 1e8 } })
+  const quotas = JSON.stringify({ scale: { write: 1e8, read: 1e8, evidence: 1e8, proposal: 1e8 } })
   const command = countersign(['start', '--port', '0'], {
     DATABASE_URL: cluster.url,
     COUNTERSIGN_QUOTAS: quotas,

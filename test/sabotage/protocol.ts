@@ -5,7 +5,17 @@ export const protocolSabotages: Bugs = {
   'packages/protocol/src/base/limits.ts': [
     { breaks: 'limit.active-keys', from: 'activeKeysPerTenant: 5,', to: 'activeKeysPerTenant: 6,' },
     { breaks: 'limit.resend-verification', from: 'resendVerificationPerHour: 3,', to: 'resendVerificationPerHour: 4,' },
-    { breaks: 'limit.post-general', from: '{ write: 30, proposal: 60,', to: '{ write: 60, proposal: 60,' },
+    { breaks: 'limit.post-general', from: 'free: { write: 30,', to: 'free: { write: 60,' },
+    {
+      breaks: 'limit.post-general',
+      from: 'free: { write: 30, read: 120,',
+      to: 'free: { write: 30, read: 120, evidence: 120,',
+    },
+    {
+      breaks: 'limit.stops-unlimited',
+      from: "if (throttle === 'stop') return null",
+      to: "if (throttle === 'stop') return { bucket: 'write', perMinute: quota.write }",
+    },
     { breaks: 'limit.get-general', from: 'read: 120,', to: 'read: 100,' },
     { breaks: 'limit.access-token', from: 'accessTokenMinutes: 15,', to: 'accessTokenMinutes: 5,' },
     { breaks: 'limit.refresh-token', from: 'refreshTokenDays: 7,', to: 'refreshTokenDays: 6,' },

@@ -103,7 +103,7 @@ const runtimeRoutes = {
     reply: session.claimReply,
   },
   addLabel: {
-    ...evidence,
+    ...stop,
     path: `${SESSION}/labels`,
     summary: 'Append an immutable label',
     params: sessionPath,

@@ -32,7 +32,7 @@ const database = await createTestDatabase()
 const sql = connect({ url: database.url }, { max: 2 })
 const settings = {
   DATABASE_URL: database.url,
-  COUNTERSIGN_QUOTAS: JSON.stringify({ scale: { write: 1e8, read: 1e8, evidence: 1e8, proposal: 1e8, stop: 1e8 } }),
+  COUNTERSIGN_QUOTAS: JSON.stringify({ scale: { write: 1e8, read: 1e8, evidence: 1e8, proposal: 1e8 } }),
   COUNTERSIGN_LOG_LEVEL: 'error',
   COUNTERSIGN_DEMO: 'off',
   COUNTERSIGN_PORT: '0',

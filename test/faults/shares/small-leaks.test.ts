@@ -80,15 +80,9 @@ test.each([
 
 test('tokens that were taken under a larger quota do not fill the bucket of a smaller one', async () => {
   const tenant = await runtime.createTenant({ quota: 'team' })
-  const perMinute = { free: 30, team: 3_000, scale: 120_000 }
-  const use = {
-    keyHash: sha256(tenant.key),
-    bucket: 'write' as const,
-    perMinute,
-    wanted: 30,
-    returned: 0,
-    session: null,
-  }
+  const rate = (perMinute: number) => ({ bucket: 'write' as const, perMinute })
+  const buckets = { free: rate(30), team: rate(3_000), scale: rate(120_000) }
+  const use = { keyHash: sha256(tenant.key), buckets, wanted: 30, returned: 0, session: null }
   await useKey(runtime.sql, { ...use, wanted: 1 })
   expect(await useKey(runtime.sql, use)).toMatchObject({ granted: 30 })
   await runtime.sql`update tenants set quota = 'free' where tenant_id = ${tenant.tenantId}`

@@ -1,7 +1,6 @@
 import { expect, test } from 'vitest'
 import { consoleText } from '../../../packages/sdk/src/base/warn-on-console.js'
-import type { Diagnostic } from '../../../packages/sdk/src/index.js'
-import { readConfig } from '../../../packages/server/src/base/config.js'
+import type { Diagnostic, ReplayOptions } from '../../../packages/sdk/src/index.js'
 import { proves } from '../../support/proves.js'
 import { calls } from '../../support/runtime/agent.js'
 import { withAgentAndRuntime } from '../../support/runtime/with-runtime.js'
@@ -20,7 +19,7 @@ function throttledFetch(): typeof fetch {
   }
 }
 
-const start = (sessionId: string, options: { diagnostics?: (event: Diagnostic) => void } = {}) => {
+const start = (sessionId: string, options: ReplayOptions = {}) => {
   agent.provider.enqueue(calls(['look', {}, 'c1']))
   return agent.start({
     apiKey: runtime.key,
@@ -51,9 +50,7 @@ test('without a callback the console says it in the same words each time, so onc
 })
 
 proves('quota.default-carries-agents', async () => {
-  const tenant = await runtime.createTenant({
-    quota: readConfig({ COUNTERSIGN_SIGNING_KEYS: 'x'.repeat(32) }).defaultQuota,
-  })
+  const tenant = await runtime.createTenant({ quota: 'team' })
   const sessions = Array.from({ length: 20 }, () => {
     const diagnostics: Diagnostic[] = []
     const started = agent.start({
@@ -82,3 +79,46 @@ proves('quota.default-carries-agents', async () => {
   expect(reported).not.toContain('replay_degraded')
   expect(reported).not.toContain('replay_throttled')
 })
+
+const versionOf = async (session_id: string, key = runtime.key): Promise<number> =>
+  (await runtime.api(key).loadSession({ params: { session_id } })).body.session.state_version
+
+proves(
+  'limit.receipts-wait',
+  'of an agent on the quota free whose 30 POSTs are used up, every receipt is recorded',
+  async () => {
+    const tenant = await runtime.createTenant({ quota: 'free' })
+    const options = { apiKey: tenant.key, sessionId: 'on-free', fetch: runtime.fetch }
+    const { ask, session, diagnostics } = start('on-free', options)
+    await ask(['look'])
+    const left = await runtime.sql`select tokens from buckets where owner = ${tenant.tenantId} and bucket = 'write'`
+    // Of 30, for the session, once more with its plan, a preflight and a proposal.
+    expect(Math.floor(left[0]?.tokens)).toBe(26)
+    await runtime.sql`update buckets set tokens = 0, refilled_at = clock_timestamp() where owner = ${tenant.tenantId}`
+    await session.tools?.look?.({}, { callId: 'c1' })
+    await session.flush()
+    expect(await versionOf('on-free', tenant.key)).toBe(1)
+    expect(diagnostics.map(({ type }) => type)).toContain('replay_throttled')
+    expect(diagnostics.map(({ type }) => type)).not.toContain('replay_degraded')
+  },
+)
+
+proves(
+  'limit.receipts-wait',
+  'also where the wait is longer than one exchange may take, and the session ends meanwhile',
+  async () => {
+    let refused = 0
+    const busy: typeof fetch = async (input, init) => {
+      if (!String(input).endsWith('/receipts') || ++refused > 4) return runtime.fetch(input, init)
+      const problem = { type: 'about:blank', title: 'slow down', status: 429, code: 'RATE_LIMITED' }
+      return Response.json(problem, { status: 429, headers: { 'retry-after': '30' } })
+    }
+    const { ask, session } = start('ends', { fetch: busy })
+    await ask(['look'])
+    await session.tools?.look?.({}, { callId: 'c1' })
+    await session.flush()
+    expect(session.getHealth()).toMatchObject({ unresolvedReceiptCount: 1 })
+    await session.restore()
+    expect(await versionOf('ends')).toBe(1)
+  },
+)

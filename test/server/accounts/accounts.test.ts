@@ -66,7 +66,7 @@ const { runtime } = await withRuntime({
 
 describe('signing up', () => {
   proves(
-    ['endpoint.signup', 'auth.key.format', 'auth.key.shown-once.signup', 'limit.default-quota'],
+    ['endpoint.signup', 'auth.key.format', 'auth.key.shown-once.signup'],
     'makes a tenant, a user and a key that is shown once and stored as a hash',
     async () => {
       const ada = person()

@@ -5,6 +5,7 @@ import { tenant } from '../../../packages/cli/src/commands/operator/tenant.js'
 import { readConfig } from '../../../packages/server/src/base/config.js'
 import { createKey, createTenant, tenantsOf } from '../../../packages/server/src/process/operator.js'
 import { createEmptyDatabase } from '../../support/postgres/database.js'
+import { proves } from '../../support/proves.js'
 import { createMailbox } from '../../support/runtime/mailbox.js'
 import { Person } from '../../support/runtime/person.js'
 import { withRuntime } from '../../support/runtime/with-runtime.js'
@@ -25,8 +26,8 @@ async function run(name: keyof typeof commands, ...args: string[]): Promise<{ pr
 const ask = async (apiKey: string) => (await runtime.api(apiKey).loadSession({ params: { session_id: 'none' } })).status
 const tenantIn = (noted: readonly string[]) => /tenant (tnt_[\w-]+)/.exec(noted.join())?.[1] ?? ''
 
-test('a tenant made at the command line is listed with what it may and has', async () => {
-  const { printed, noted } = await run('tenant', 'create', 'Acme\nCorp', '--quota', 'team')
+proves('limit.default-quota', 'a tenant made at the command line has the quota team, and is listed', async () => {
+  const { printed, noted } = await run('tenant', 'create', 'Acme\nCorp', '--default-quota', 'free')
   expect(await ask(printed[0] ?? '')).toBe(404)
   const { printed: lines } = await run('tenant', 'list')
   const line = lines.find((each) => each.startsWith(tenantIn(noted)))

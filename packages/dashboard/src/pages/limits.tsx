@@ -7,18 +7,11 @@ import { count, dataSize, percent } from '../text/format.js'
 import { SharedLimits } from './limits/shared-limits.js'
 
 const BUCKETS: Readonly<Record<string, { title: string; words: string }>> = {
-  write: { title: 'Writes', words: 'sessions, preflights, plans' },
+  write: { title: 'Writes', words: 'all POST requests that have no line of their own here' },
+  read: { title: 'Reads', words: 'all GET requests that have no line of their own here' },
   proposal: { title: 'Proposals', words: 'counted separately, so that a turn that was prepared can be decided' },
   capture: { title: 'Captures', words: 'batches of observed calls; counted separately from governed turns' },
-  read: { title: 'Reads', words: 'loading sessions, workflows, plans and runs' },
-  evidence: {
-    title: 'Evidence',
-    words: 'receipts and labels; counted separately, so that you can always prove what ran',
-  },
-  stop: {
-    title: 'Stops',
-    words: 'kills and bypass reports; counted separately, so that you can always stop a session',
-  },
+  evidence: { title: 'Evidence', words: 'receipts; counted separately, so that you can prove what ran' },
   dashboard: { title: 'Dashboard', words: 'these pages' },
 }
 
@@ -50,7 +43,8 @@ export function LimitsPage() {
               </ul>
               <p className="quiet">
                 A bucket refills evenly over a minute. When it is empty, the server answers 429 with Retry-After, and
-                the SDK waits. One turn of an agent takes one write and one proposal.
+                the SDK waits. A turn of an agent is a preflight, a proposal and receipts: three requests. Kills,
+                labels, bypass reports and revoked keys are always accepted.
               </p>
               <MoreRoom quota={quota} />
             </Panel>

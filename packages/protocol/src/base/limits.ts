@@ -78,46 +78,58 @@ export const LIMITS = {
 
 /**
  * What a tenant may use. Rates are requests a minute, runs are per rolling 30 days, and bytes are those of request bodies
- * a day: turns at the full rate all day long, at 20 kB each.
+ * a day. `write` is the bucket of all POST requests, and `read` that of all GET requests, that have none of their own.
  */
-export const QUOTAS = {
-  free: {
-    ...{ write: 30, proposal: 60, capture: 30, read: 120, stop: 60, evidence: 120, dashboard: 300, runs: 100 },
-    bytes: 500_000_000,
-  },
+export interface QuotaNumbers extends Readonly<Partial<Record<OwnBucket, number>>> {
+  readonly write: number
+  readonly read: number
+  readonly runs: number
+  readonly bytes: number
+}
+
+/** Buckets that a quota may have for some requests, so that others use up nothing of what these need. */
+export const OWN_BUCKETS = ['proposal', 'capture', 'evidence', 'dashboard'] as const
+export type OwnBucket = (typeof OWN_BUCKETS)[number]
+export type Bucket = 'write' | 'read' | OwnBucket
+export const BUCKETS = ['write', 'read', ...OWN_BUCKETS] as const satisfies readonly Bucket[]
+
+export const QUOTA_NAMES = ['free', 'team', 'scale'] as const
+export type Quota = (typeof QUOTA_NAMES)[number]
+
+export const QUOTAS: Readonly<Record<Quota, QuotaNumbers>> = {
+  free: { write: 30, read: 120, runs: 100, bytes: 500_000_000 },
   team: {
-    write: 3_000,
-    proposal: 6_000,
-    capture: 3_000,
-    read: 12_000,
-    stop: 600,
-    evidence: 6_000,
-    dashboard: 1_200,
+    ...{ write: 3_000, read: 12_000, proposal: 6_000, capture: 3_000, evidence: 6_000, dashboard: 1_200 },
     runs: 5_000,
     bytes: 50_000_000_000,
   },
   scale: {
-    ...{
-      write: 120_000,
-      proposal: 240_000,
-      capture: 120_000,
-      read: 240_000,
-      stop: 6_000,
-      evidence: 240_000,
-      dashboard: 6_000,
-      runs: 100_000,
-    },
+    ...{ write: 120_000, read: 240_000, proposal: 240_000, capture: 120_000, evidence: 240_000, dashboard: 6_000 },
+    runs: 100_000,
     bytes: 2_000_000_000_000,
   },
-} as const
-export type Quota = keyof typeof QUOTAS
-export const QUOTA_NAMES = ['free', 'team', 'scale'] as const satisfies readonly Quota[]
+}
 
-/**
- * Proposals have a bucket of their own, twice that of writes: whoever got a preflight can propose, so that no model is
- * paid in vain. Captures have theirs, so that watching takes nothing from governing.
- */
-export type Bucket = 'write' | 'proposal' | 'capture' | 'read' | 'stop' | 'evidence' | 'dashboard'
+export interface RateBucket {
+  readonly bucket: Bucket
+  readonly perMinute: number
+}
+
+/** The bucket that a request draws from. Null: what stops draws from none, so that no quota refuses it. */
+export function bucketFor(quota: QuotaNumbers, { method, throttle }: Throttled): RateBucket | null {
+  if (throttle === 'stop') return null
+  const own = throttle === 'none' ? undefined : quota[throttle]
+  if (throttle !== 'none' && own !== undefined) return { bucket: throttle, perMinute: own }
+  const bucket = method === 'GET' ? 'read' : 'write'
+  return { bucket, perMinute: quota[bucket] }
+}
+
+/** How a route is limited. */
+export interface Throttled {
+  readonly method: string
+  /** Its bucket, where the quota has that; `stop`: no quota limits it; `none`: the operation has limits of its own. */
+  readonly throttle: Bucket | 'stop' | 'none'
+}
 
 /** Confidence in a learned contract, by how many calls it was learned from. */
 export function confidenceOf(samples: number): 'low' | 'medium' | 'high' {

@@ -34,6 +34,7 @@ import { sharedLimitsQuery, sharedLimitsReply } from './shared-limit-usage.js'
 
 const view = { method: 'GET', auth: 'cookie', throttle: 'dashboard' } as const
 const change = { method: 'POST', auth: 'cookie', throttle: 'dashboard' } as const
+const stop = { method: 'POST', auth: 'cookie', throttle: 'stop' } as const
 const sessionPath = z.strictObject({ session_id: idSchema })
 
 export const limitsReply = z.strictObject({
@@ -178,7 +179,7 @@ export const dashboardRoutes = {
     reply: createKeyReply,
   },
   revokeKey: {
-    ...change,
+    ...stop,
     path: '/api/dashboard/keys/:key_id/revoke',
     summary: 'Revoke a key immediately',
     params: keyPath,
@@ -263,7 +264,7 @@ export const dashboardRoutes = {
     reply: exportEventsReply,
   },
   killSessionByPerson: {
-    ...change,
+    ...stop,
     path: '/api/dashboard/sessions/:session_id/kill',
     summary: 'Kill a session from the dashboard',
     params: sessionPath,
@@ -271,7 +272,7 @@ export const dashboardRoutes = {
     reply: stopReply,
   },
   addLabelByPerson: {
-    ...change,
+    ...stop,
     path: '/api/dashboard/sessions/:session_id/labels',
     summary: 'Append an immutable label from the dashboard',
     params: sessionPath,
@@ -302,7 +303,7 @@ export const dashboardRoutes = {
     reply: workflowViewSchema,
   },
   killWorkflowByPerson: {
-    ...change,
+    ...stop,
     path: '/api/dashboard/workflows/:workflow_id/kill',
     workflows: true,
     summary: 'Kill a workflow from the dashboard',

@@ -1,17 +1,15 @@
 import type { z } from 'zod'
-import type { Bucket } from '../base/limits.js'
+import type { Throttled } from '../base/limits.js'
 
 export type Method = 'GET' | 'POST' | 'DELETE'
 
 /** One endpoint. The server registers it, the SDK and the dashboard call it, the reference is generated from it. */
-export interface Route {
+export interface Route extends Throttled {
   readonly method: Method
   /** Relative to the base URL, parameters as `:name`. */
   readonly path: string
   /** `api_key` under /api/v1/, `cookie` for the dashboard, `none` before sign-in. */
   readonly auth: 'api_key' | 'cookie' | 'none'
-  /** The rate-limit bucket of the request; `none` if the operation has limits of its own. */
-  readonly throttle: Bucket | 'none'
   readonly summary: string
   readonly params?: z.ZodObject
   readonly query?: z.ZodObject

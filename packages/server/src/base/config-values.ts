@@ -1,5 +1,5 @@
 import { isIP } from 'node:net'
-import { LIMITS, QUOTAS, type Quota } from '@countersign/protocol'
+import { LIMITS, QUOTAS, type Quota, type QuotaNumbers } from '@countersign/protocol'
 import { z } from 'zod'
 import { forOneHost, hostsOf, parameter, sessionAttributes } from './database-address.js'
 
@@ -94,17 +94,15 @@ export function ledgerKeys(value: string): readonly string[] {
   return keys
 }
 
-/** What each quota allows: requests per minute by bucket, runs per 30 days, bytes per day. */
-export type QuotaNumbers = Readonly<Record<Quota, Readonly<Record<keyof (typeof QUOTAS)['free'], number>>>>
+export type Quotas = Readonly<Record<Quota, QuotaNumbers>>
 
 const rate = z.number().positive().max(1e9).optional()
 const changes = z
   .strictObject({
     write: rate,
+    read: rate,
     proposal: rate,
     capture: rate,
-    read: rate,
-    stop: rate,
     evidence: rate,
     dashboard: rate,
     runs: z.int().min(0).optional(),
@@ -114,7 +112,7 @@ const changes = z
   .default({})
 const quotaChanges = z.strictObject({ free: changes, team: changes, scale: changes })
 
-export function quotas(value: string): QuotaNumbers {
+export function quotas(value: string): Quotas {
   let parsed: unknown
   try {
     parsed = JSON.parse(value)
@@ -123,9 +121,9 @@ export function quotas(value: string): QuotaNumbers {
   }
   const result = quotaChanges.safeParse(parsed)
   if (!result.success) throw new Error(z.prettifyError(result.error))
-  const changed = (quota: Quota) => {
+  const changed = (quota: Quota): QuotaNumbers => {
     const given = Object.entries(result.data[quota]).filter(([, number]) => number !== undefined)
-    return { ...QUOTAS[quota], ...(Object.fromEntries(given) as Record<string, number>) }
+    return { ...QUOTAS[quota], ...Object.fromEntries(given) }
   }
   return { free: changed('free'), team: changed('team'), scale: changed('scale') }
 }

@@ -135,8 +135,8 @@ export const SETTINGS = {
   defaultQuota: setting({
     env: 'COUNTERSIGN_DEFAULT_QUOTA',
     flag: 'default-quota',
-    default: 'team',
-    help: 'quota of new accounts: free, team or scale; free is for guests (30 turns per minute)',
+    default: 'free',
+    help: 'quota of accounts that sign up: free, team or scale; free is 30 POST requests per minute, about ten turns',
     parse: oneOf(QUOTA_NAMES),
   }),
   quotas: setting({
@@ -222,7 +222,7 @@ export type SettingName = keyof typeof SETTINGS
 type ValueOf<Row> =
   Row extends Setting<infer Value, infer Default> ? Value | (Default extends null ? null : never) : never
 export type Config = { readonly [Name in SettingName]: ValueOf<(typeof SETTINGS)[Name]> }
-export type { QuotaNumbers } from './config-values.js'
+export type { Quotas } from './config-values.js'
 
 /** A setting is wrong; the message names its variable or flag. */
 export class ConfigError extends Error {

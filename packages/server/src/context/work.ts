@@ -1,5 +1,6 @@
 import { setImmediate } from 'node:timers/promises'
 import type { Steps } from '@countersign/engine'
+import { bucketFor } from '@countersign/protocol'
 import { ApiError, unauthenticated } from '../base/api-error.js'
 import { takeStep } from '../base/work/held-thread.js'
 import { turns, type WorkOwner } from '../base/work/in-turns.js'
@@ -143,6 +144,8 @@ const MS_PER_TOKEN = 100
 export async function chargeForTime(ctx: Context, ms: number): Promise<void> {
   const tokens = Math.floor(ms / MS_PER_TOKEN)
   if (tokens === 0) return
-  const bucket = ctx.signIn === null ? 'write' : 'dashboard'
-  await inStatement(ctx, (sql) => chargeTokens(sql, { owner: ctx.tenant.tenantId, bucket, tokens }))
+  const { tenantId: owner, quota } = ctx.tenant
+  const throttle = ctx.signIn === null ? 'write' : 'dashboard'
+  const from = bucketFor(ctx.app.config.quotas[quota], { method: 'POST', throttle })
+  if (from !== null) await inStatement(ctx, (sql) => chargeTokens(sql, { owner, bucket: from.bucket, tokens }))
 }

@@ -1,11 +1,9 @@
-import { type Bucket, LIMITS, type Reply, type Routes } from '@countersign/protocol'
+import { BUCKETS, LIMITS, type Reply, type Routes } from '@countersign/protocol'
 import type { UserContext } from '../context/context.js'
 import { inRead } from '../context/work.js'
 import { countActiveKeys } from '../store/accounts/api-keys.js'
 import { readBuckets } from '../store/accounts/buckets.js'
 import { countRuns } from '../store/runs/runs.js'
-
-const BUCKETS: readonly Bucket[] = ['write', 'proposal', 'capture', 'read', 'stop', 'evidence', 'dashboard']
 
 /** What the tenant may use, and what is left of it now. */
 export async function loadLimits(ctx: UserContext): Promise<Reply<Routes['loadLimits']>> {
@@ -15,20 +13,20 @@ export async function loadLimits(ctx: UserContext): Promise<Reply<Routes['loadLi
     inRead(ctx, (sql) => countRuns(sql, ctx.tenant.tenantId)),
     inRead(ctx, (sql) => countActiveKeys(sql, ctx.tenant.tenantId)),
   ])
-  const available = (bucket: Bucket): number => {
+  const available = (bucket: string, perMinute: number): number => {
     const level = levels.find((row) => row.bucket === bucket)
-    if (level === undefined) return numbers[bucket]
-    return Math.min(numbers[bucket], level.tokens + (level.idleSeconds * numbers[bucket]) / 60)
+    if (level === undefined) return perMinute
+    return Math.min(perMinute, level.tokens + (level.idleSeconds * perMinute) / 60)
   }
   const bytes = levels.find((row) => row.bucket === 'bytes')
   const bytesLeft = bytes === undefined ? numbers.bytes : bytes.tokens + (bytes.idleSeconds * numbers.bytes) / 86_400
   return {
     quota: ctx.tenant.quota,
-    buckets: BUCKETS.map((bucket) => ({
-      bucket,
-      per_minute: numbers[bucket],
-      available: Math.floor(available(bucket)),
-    })),
+    buckets: BUCKETS.flatMap((bucket) => {
+      const perMinute = numbers[bucket]
+      if (perMinute === undefined) return []
+      return [{ bucket, per_minute: perMinute, available: Math.floor(available(bucket, perMinute)) }]
+    }),
     bytes: { per_day: numbers.bytes, available: Math.floor(Math.max(0, Math.min(numbers.bytes, bytesLeft))) },
     runs: { used: runs, limit: numbers.runs },
     keys: { active: keys, limit: LIMITS.activeKeysPerTenant },

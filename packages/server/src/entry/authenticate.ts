@@ -1,6 +1,6 @@
-import { API_KEY_PATTERN, type Bucket, type Quota } from '@countersign/protocol'
+import { API_KEY_PATTERN, bucketFor, type Quota, type RateBucket, type Throttled } from '@countersign/protocol'
 import { ApiError, unauthenticated } from '../base/api-error.js'
-import type { QuotaNumbers } from '../base/config.js'
+import type { Quotas } from '../base/config.js'
 import { sha256 } from '../base/crypto/secrets.js'
 import type { HttpRequest } from '../context/http-request.js'
 import type { Database } from '../postgres/database.js'
@@ -12,7 +12,7 @@ export interface KeyAuthentication {
   enter: Database['enter']
   keyUsage: KeyUsage
   tokens: PrepaidTokens
-  quotas: QuotaNumbers
+  quotas: Quotas
 }
 
 /** What each connection sent last, as long as it lives: a client sends the same with every request. */
@@ -32,13 +32,15 @@ export function keyHashOf({ header, incoming }: Pick<HttpRequest, 'header' | 'in
 
 /**
  * In the order of the specification, after the token and its form: its hash looked up, not revoked, tenant and user.
- * The same statement takes the token from the tenant's bucket; whether it got one is `throttle`'s to judge.
+ * The same statement takes a token, if the route draws from a bucket; whether it got one is `throttle`'s to judge.
  */
 export async function authenticateKey(
   keys: KeyAuthentication,
-  { sender, keyHash, bucket, known = null }: NamedKey & Pick<KeyUse, 'known'>,
+  key: NamedKey & Pick<KeyUse, 'known'>,
 ): Promise<KeyHolder> {
-  const holder = await take(keys, { sender, keyHash, bucket, known }, keys.tokens.topUp(keyHash, bucket))
+  const { keyHash, route } = key
+  const topUp = route.throttle === 'stop' ? NO_TOKENS : keys.tokens.topUp(keyHash, route.throttle)
+  const holder = await take(keys, key, topUp)
   if (holder === null) throw unauthenticated()
   keys.keyUsage.note(holder.tenantId, holder.keyId)
   if (!holder.verified) throw new ApiError('EMAIL_NOT_VERIFIED')
@@ -46,32 +48,34 @@ export async function authenticateKey(
 }
 
 /** Takes more tokens in advance. If that fails, the requests that follow find none and enter like any other. */
-export async function renewTokens(keys: KeyAuthentication, { sender, keyHash, bucket }: NamedKey): Promise<void> {
-  const topUp = keys.tokens.renewal(keyHash, bucket)
-  await take(keys, { sender, keyHash, bucket }, topUp).catch(() => {})
+export async function renewTokens(keys: KeyAuthentication, key: NamedKey): Promise<void> {
+  await take(keys, key, keys.tokens.renewal(key.keyHash, key.route.throttle)).catch(() => {})
 }
 
 interface NamedKey {
   /** A tenant, or the network of a stranger. */
   readonly sender: string
   readonly keyHash: Buffer
-  readonly bucket: Bucket
+  readonly route: Throttled
 }
+
+const NO_TOKENS: TopUp = { wanted: 0, returned: 0, complete: () => {} }
 
 /** Authenticates the key and takes tokens from its tenant's bucket. Null: there is no such key. */
 async function take(
   { enter, quotas }: KeyAuthentication,
-  { sender, keyHash, bucket, known = null }: NamedKey & Pick<KeyUse, 'known'>,
+  { sender, keyHash, route, known = null }: NamedKey & Pick<KeyUse, 'known'>,
   { wanted, returned, complete }: TopUp,
 ): Promise<KeyHolder | null> {
-  const use = { keyHash, bucket, perMinute: ratesOf(quotas, bucket), wanted, returned, known }
+  const buckets = bucketsFor(quotas, route)
+  const use = { keyHash, buckets, wanted, returned, known }
   const holder = await enter(sender, (sql) => useKey(sql, use)).catch((error: unknown) => {
     complete(null)
     throw error
   })
   const { granted, tokens } = holder ?? { granted: null, tokens: null }
-  const isPaid = holder !== null && granted !== null && tokens !== null && granted > 0
-  complete(isPaid ? { holder, perMinute: quotas[holder.quota][bucket], granted, tokens, now: holder.now } : null)
+  const isPaid = holder !== null && buckets !== null && granted !== null && tokens !== null && granted > 0
+  complete(isPaid ? { holder, perMinute: buckets[holder.quota].perMinute, granted, tokens, now: holder.now } : null)
   return holder
 }
 
@@ -80,8 +84,8 @@ function bearerToken(authorization: string): string | null {
   return /^bearer ([^\s,]+)$/i.exec(authorization)?.[1] ?? null
 }
 
-const ratesOf = (quotas: QuotaNumbers, bucket: Bucket): Record<Quota, number> => ({
-  free: quotas.free[bucket],
-  team: quotas.team[bucket],
-  scale: quotas.scale[bucket],
-})
+/** The bucket of each quota; which of them the key has, the statement finds. Null: a stop draws from none. */
+function bucketsFor(quotas: Quotas, route: Throttled): Record<Quota, RateBucket> | null {
+  const [free, team, scale] = [quotas.free, quotas.team, quotas.scale].map((quota) => bucketFor(quota, route))
+  return free && team && scale ? { free, team, scale } : null
+}

@@ -1,4 +1,4 @@
-import type { Bucket, Route } from '@countersign/protocol'
+import { bucketFor, type Route, type Throttled } from '@countersign/protocol'
 import type { ApiError } from '../base/api-error.js'
 import type { Context, OpenContext, Services, UserContext } from '../context/context.js'
 import { takeToken } from '../store/accounts/buckets.js'
@@ -44,26 +44,26 @@ export function createAuthorization(parts: AuthorizationParts): Authorization {
   const tokens = parts.prepaidTokens ?? createPrepaidTokens(parts.memories.cache('prepaid_tokens'))
   const keys = { enter: database.enter, keyUsage, tokens, quotas: config.quotas }
 
-  const byKey = (open: OpenContext, bucket: Bucket, { sessionId, rechecksKey = false }: EntryOptions) => {
+  const byKey = (open: OpenContext, route: Throttled, { sessionId, rechecksKey = false }: EntryOptions) => {
     const keyHash = keyHashOf(open.request.http)
     const known = sessionId === undefined ? null : parts.sessions.find(sessionId)
-    const enter = () => authenticated(open, { keyHash, bucket, known })
-    const entered = rechecksKey && known !== null && enterOnRecentKey(keys, open, { keyHash, bucket, known, enter })
+    const enter = () => authenticated(open, { keyHash, route, known })
+    const entered = rechecksKey && known !== null && enterOnRecentKey(keys, open, { keyHash, route, known, enter })
     return entered || enter()
   }
 
   const authenticated = async (
     { app, request }: OpenContext,
-    { keyHash, bucket, known }: { keyHash: Buffer; bucket: Bucket; known: SessionRow | null },
+    { keyHash, route, known }: { keyHash: Buffer; route: Throttled; known: SessionRow | null },
   ): Promise<Context> => {
-    const holder = await authenticateKey(keys, { sender: senderOf(request), keyHash, bucket, known })
+    const holder = await authenticateKey(keys, { sender: senderOf(request), keyHash, route, known })
     noteSender(request, holder.tenantId)
-    const perMinute = config.quotas[holder.quota][bucket]
-    throttle({ bucket, perMinute, taken: (holder.granted ?? 0) > 0, tokens: holder.tokens ?? 0 }, request.replyHeaders)
+    const drawn = { taken: (holder.granted ?? 0) > 0, tokens: holder.tokens ?? 0 }
+    throttle(bucketFor(config.quotas[holder.quota], route), drawn, request.replyHeaders)
     return { app, request, tenant: holder, signIn: null, session: holder.session, recentKey: null }
   }
 
-  const byCookie = async ({ app, request }: OpenContext, bucket: Bucket): Promise<UserContext> => {
+  const byCookie = async ({ app, request }: OpenContext, route: Throttled): Promise<UserContext> => {
     const { accessTokens, deviceTokens, secureCookies } = parts.accounts
     const cookies = { accessTokens, deviceTokens, now: app.clock(), secure: secureCookies }
     const signIn = await database.enter(senderOf(request), (sql) =>
@@ -72,24 +72,25 @@ export function createAuthorization(parts: AuthorizationParts): Authorization {
     const { tenantId, userId, quota } = signIn
     noteSender(request, tenantId)
     if (request.http.method !== 'GET') checkOrigin(request.http, app.publicUrl())
-    const perMinute = config.quotas[quota][bucket]
-    const took = await database.enter(tenantId, (sql) =>
-      takeToken(sql, { owner: tenantId, bucket, capacity: perMinute, fillSeconds: 60 }),
-    )
-    throttle({ bucket, perMinute, ...took }, request.replyHeaders)
+    const from = bucketFor(config.quotas[quota], route)
+    if (from !== null) {
+      const take = { owner: tenantId, bucket: from.bucket, capacity: from.perMinute, fillSeconds: 60 }
+      throttle(from, await database.enter(tenantId, (sql) => takeToken(sql, take)), request.replyHeaders)
+    }
     return { app, request, tenant: { tenantId, quota, keyId: null, userId }, signIn, session: null, recentKey: null }
   }
 
   return {
     authorize: (open, route, options) => {
-      const bucket = route.throttle === 'none' ? 'read' : route.throttle
-      if (route.auth === 'api_key') return byKey(open, bucket, options)
-      if (route.auth === 'cookie') return byCookie(open, bucket)
+      if (route.auth === 'api_key') return byKey(open, route, options)
+      if (route.auth === 'cookie') return byCookie(open, route)
       checkOrigin(open.request.http, open.app.publicUrl())
       return open
     },
     refuse: async (open, error) => {
-      if (open.request.http.path?.startsWith('/api/v1/')) await byKey(open, 'read', {})
+      const { method, path } = open.request.http
+      const throttle = method === 'GET' || method === 'HEAD' ? 'read' : 'write'
+      if (path?.startsWith('/api/v1/')) await byKey(open, { method, throttle }, {})
       throw error
     },
   }

@@ -1,6 +1,6 @@
 import type { Quota, Route } from '@countersign/protocol'
 import { ApiError } from '../base/api-error.js'
-import type { QuotaNumbers } from '../base/config.js'
+import type { Quotas } from '../base/config.js'
 import type { Log } from '../base/log.js'
 import type { Cache } from '../base/memory/cache.js'
 import type { ReplyHeaders } from '../context/reply-headers.js'
@@ -43,7 +43,7 @@ export interface ByteCount {
 
 export interface ByteQuotaParts {
   readonly sql: Sql
-  readonly quotas: QuotaNumbers
+  readonly quotas: Quotas
   readonly log: Log
   readonly counts: Cache<ByteCount>
   readonly elapsedMs?: () => number

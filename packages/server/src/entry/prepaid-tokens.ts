@@ -1,4 +1,4 @@
-import type { Bucket, Quota } from '@countersign/protocol'
+import type { Quota, Throttled } from '@countersign/protocol'
 import type { Cache } from '../base/memory/cache.js'
 
 /** A token that was taken from the bucket in advance, for a request of a recently authenticated key. */
@@ -20,6 +20,9 @@ export interface TokenHolder {
   readonly userId: string | null
   readonly quota: Quota
 }
+
+/** All requests of one kind by one key draw from one bucket: which one that is, the quota of the key says. */
+type RequestKind = Throttled['throttle']
 
 /** What an authentication takes from the bucket. */
 export interface TopUp {
@@ -46,10 +49,10 @@ export interface Grant {
  * most, and returns what was not needed; so a bucket of fewer than 200 requests per minute is counted one by one.
  */
 export interface PrepaidTokens {
-  find(keyHash: Buffer, bucket: Bucket): PrepaidToken | null
-  topUp(keyHash: Buffer, bucket: Bucket): TopUp
+  find(keyHash: Buffer, kind: RequestKind): PrepaidToken | null
+  topUp(keyHash: Buffer, kind: RequestKind): TopUp
   /** For the requests that follow alone. What is left stays valid until it is complete. */
-  renewal(keyHash: Buffer, bucket: Bucket): TopUp
+  renewal(keyHash: Buffer, kind: RequestKind): TopUp
 }
 
 const GOOD_FOR_MS = 1_000
@@ -79,7 +82,7 @@ export function createPrepaidTokens(
   known: Cache<Account>,
   elapsedMs: () => number = () => performance.now(),
 ): PrepaidTokens {
-  const nameOf = (keyHash: Buffer, bucket: Bucket) => bucket + keyHash.toString('latin1')
+  const nameOf = (keyHash: Buffer, kind: RequestKind) => kind + keyHash.toString('latin1')
 
   /** Together with those that are left; but tokens of one quota are worth nothing under another. */
   const store = (name: string, { holder, perMinute, granted, tokens, now }: Grant, used: 0 | 1) => {
@@ -108,8 +111,8 @@ export function createPrepaidTokens(
     !isRenewing && granted - left >= WORTH_RENEWING && (ageMs * 2 > GOOD_FOR_MS || left * 4 < granted)
 
   return {
-    find: (keyHash, bucket) => {
-      const name = nameOf(keyHash, bucket)
+    find: (keyHash, kind) => {
+      const name = nameOf(keyHash, kind)
       const account = known.find(name)
       if (account === undefined || account.left === 0) return null
       const ageMs = elapsedMs() - account.authenticatedAtMs
@@ -129,8 +132,8 @@ export function createPrepaidTokens(
         },
       }
     },
-    topUp: (keyHash, bucket) => {
-      const name = nameOf(keyHash, bucket)
+    topUp: (keyHash, kind) => {
+      const name = nameOf(keyHash, kind)
       const before = known.find(name)
       if (before?.isToppingUp) return { wanted: 1, returned: 0, complete: () => {} }
       const isBusy = before !== undefined && elapsedMs() - before.authenticatedAtMs <= GOOD_FOR_MS * 2
@@ -149,8 +152,8 @@ export function createPrepaidTokens(
         },
       }
     },
-    renewal: (keyHash, bucket) => {
-      const name = nameOf(keyHash, bucket)
+    renewal: (keyHash, kind) => {
+      const name = nameOf(keyHash, kind)
       const before = known.find(name)
       const wanted = before === undefined ? 1 : expected(before, before.left)
       if (before) before.coming += wanted

@@ -1,4 +1,4 @@
-import type { Bucket } from '@countersign/protocol'
+import { bucketFor, type Throttled } from '@countersign/protocol'
 import type { Context, OpenContext, RecentKey } from '../context/context.js'
 import type { SessionRow } from '../store/sessions/session-row.js'
 import { type KeyAuthentication, renewTokens } from './authenticate.js'
@@ -7,7 +7,7 @@ import { throttle } from './throttle.js'
 /** A request by key on a session that this process wrote last. */
 export interface RecentRequest {
   readonly keyHash: Buffer
-  readonly bucket: Bucket
+  readonly route: Throttled
   readonly known: SessionRow
   /** Enters like any other request. */
   readonly enter: () => Promise<Context>
@@ -20,19 +20,18 @@ export interface RecentRequest {
 export function enterOnRecentKey(
   keys: KeyAuthentication,
   { app, request }: OpenContext,
-  { keyHash, bucket, known, enter }: RecentRequest,
+  { keyHash, route, known, enter }: RecentRequest,
 ): Context | null {
-  const token = keys.tokens.find(keyHash, bucket)
+  const token = keys.tokens.find(keyHash, route.throttle)
   if (token === null) return null
   const { holder } = token
   if (known.fixed.tenantId !== holder.tenantId) {
     token.refund()
     return null
   }
-  if (token.isDue) void renewTokens(keys, { sender: holder.tenantId, keyHash, bucket })
+  if (token.isDue) void renewTokens(keys, { sender: holder.tenantId, keyHash, route })
   keys.keyUsage.note(holder.tenantId, holder.keyId)
-  const perMinute = keys.quotas[holder.quota][bucket]
-  throttle({ bucket, perMinute, taken: true, tokens: token.tokens }, request.replyHeaders)
+  throttle(bucketFor(keys.quotas[holder.quota], route), { taken: true, tokens: token.tokens }, request.replyHeaders)
   const recentKey: RecentKey = {
     proof: { keyHash, quota: holder.quota },
     isChecked: false,

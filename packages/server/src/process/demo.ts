@@ -62,7 +62,7 @@ async function storeDemo(
   return database.transaction(tenantId, async (tx) => {
     if (known === undefined) {
       const account = { tenantId, userId, email: EMAIL, name: 'Demo', organisation: 'Demo' }
-      await insertAccount(tx, { ...account, passwordHash, quota: 'scale' })
+      await insertAccount(tx, { ...account, passwordHash, quota: 'team' })
       await markVerified(tx, { tenantId, userId })
     } else if (known.passwordHash !== passwordHash) await updatePassword(tx, known, passwordHash)
     await lockTenant(tx, tenantId)

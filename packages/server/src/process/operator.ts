@@ -38,6 +38,9 @@ export class OperatorError extends Error {
   override name = 'OperatorError'
 }
 
+/** Whoever makes a tenant here runs the service for it. */
+const OPERATOR_QUOTA: Quota = 'team'
+
 export interface CreatedTenant {
   tenantId: string
   quota: Quota
@@ -51,7 +54,7 @@ export const createTenant = (name: string, given: Quota | null, config: Config):
     if (await transact(url, holdsNothing)) await migrate(url)
     return transactAtVersion(url, async (tx) => {
       const tenantId = makeId(randomBytes, 'tnt')
-      const quota = given ?? config.defaultQuota
+      const quota = given ?? OPERATOR_QUOTA
       await insertTenant(tx, { tenantId, name, quota, verified: true })
       return { tenantId, quota, key: (await storeKey(tx, tenantId, 'first key')).key }
     })

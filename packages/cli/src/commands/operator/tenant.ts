@@ -15,7 +15,7 @@ export const tenant: Command = {
   summary: "create a tenant and show its API key once; list all tenants; change a tenant's quota",
   help: () =>
     [
-      'The reference of limits shows what each quota allows. Without --quota, a tenant gets COUNTERSIGN_DEFAULT_QUOTA.',
+      'The reference of limits shows what each quota allows. Without --quota, a tenant gets team.',
       'A new quota applies from the next request on. The dashboard shows the id of a tenant under Limits and usage.',
       'Exit codes: 0 done; 1 unknown tenant or no database; 2 wrong usage.',
     ].join('\n'),
@@ -49,7 +49,7 @@ export const tenant: Command = {
 
 /** What a quota means for an agent, and how to change it. */
 const turnsOf = (quota: Quota): string =>
-  `${QUOTAS[quota].write} turns per minute; countersign tenant quota TENANT team|scale changes it`
+  `${QUOTAS[quota].write} ${quota === 'free' ? 'POST requests' : 'turns'} per minute; countersign tenant quota TENANT team|scale changes it`
 
 function quotaOf(given: string): Quota {
   const quota = QUOTA_NAMES.find((known) => known === given)

@@ -53,8 +53,9 @@ function QuotaNote() {
   if (data === undefined || data.user.quota !== 'free') return null
   return (
     <p>
-      This account has the quota <strong>free</strong>: 30 turns per minute for all its agents together, after which
-      they wait. <Link to="/limits">Limits and usage</Link> shows how the operator of this server raises it.
+      This account has the quota <strong>free</strong>: 30 POST requests per minute for all its agents together, which
+      is about ten turns; after that they wait. <Link to="/limits">Limits and usage</Link> shows how the operator of
+      this server raises it.
     </p>
   )
 }

@@ -245,5 +245,5 @@ function transportFor(settings: ReplaySettings, report: Report): Transport | nul
 }
 
 const THROTTLED =
-  "the tenant's quota is used up for now, so calls wait; on quota free a tenant has 30 turns per minute. The dashboard shows " +
-  'it under Limits and usage, and the operator raises it with countersign tenant quota TENANT team'
+  "the tenant's quota is used up for now, so calls wait; on quota free a tenant has 30 POST requests per minute, about ten turns. " +
+  'The dashboard shows it under Limits and usage, and the operator raises it with countersign tenant quota TENANT team'

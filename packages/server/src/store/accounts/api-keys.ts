@@ -1,4 +1,4 @@
-import type { Bucket, Quota } from '@countersign/protocol'
+import type { Quota, RateBucket } from '@countersign/protocol'
 import { within } from '../../postgres/database.js'
 import { statementByParts } from '../../postgres/fixed-statement.js'
 import type { Queryable, Sql } from '../../postgres/sql.js'
@@ -13,7 +13,7 @@ export interface KeyHolder {
   userId: string | null
   quota: Quota
   verified: boolean
-  /** How many tokens were taken. Null for an unverified tenant, from whose bucket nothing is taken. */
+  /** How many tokens were taken. Null where none were asked for, and for an unverified tenant. */
   granted: number | null
   tokens: number | null
   /** The database's time. */
@@ -24,9 +24,8 @@ export interface KeyHolder {
 
 export interface KeyUse {
   keyHash: Buffer
-  bucket: Bucket
-  /** Requests a minute, by quota. */
-  perMinute: Readonly<Record<Quota, number>>
+  /** From which bucket to take, by quota. Null: nothing is taken. */
+  buckets: Readonly<Record<Quota, RateBucket>> | null
   /** Tokens to take: more than one to have some for the requests that follow. */
   wanted: number
   /** Tokens that were taken earlier and not needed. */
@@ -43,12 +42,11 @@ const KEY_TIMEOUT_MS = 3_000
  * revoked. Nothing is taken for an unverified tenant.
  */
 export async function useKey(sql: Sql, use: KeyUse): Promise<KeyHolder | null> {
-  const { keyHash, bucket, perMinute, wanted, returned, known = null } = use
-  const query = authenticate(known === null ? [] : ['session'])(sql, {
+  const { keyHash, buckets, wanted, returned, known = null } = use
+  const parts = [buckets === null ? [] : (['tokens'] as const), known === null ? [] : (['session'] as const)].flat()
+  const query = authenticate(parts)(sql, {
     key_hash: keyHash,
-    bucket,
-    ...perMinute,
-    fill_seconds: 60,
+    ...(buckets !== null && take(buckets)),
     wanted,
     returned,
     ...revisionOf(known),
@@ -60,25 +58,36 @@ export async function useKey(sql: Sql, use: KeyUse): Promise<KeyHolder | null> {
   return { ...holder, session }
 }
 
-const authenticate = statementByParts<'session', Omit<KeyHolder, 'session'> & { seenAt: Date | null }>(
+const take = ({ free, team, scale }: Readonly<Record<Quota, RateBucket>>) => ({
+  ...{ free: free.perMinute, team: team.perMinute, scale: scale.perMinute },
+  ...{ free_bucket: free.bucket, team_bucket: team.bucket, scale_bucket: scale.bucket },
+  fill_seconds: 60,
+})
+
+const authenticate = statementByParts<'tokens' | 'session', Omit<KeyHolder, 'session'> & { seenAt: Date | null }>(
   (has) => `
     with key as (
       select k.tenant_id, k.key_id, k.user_id, t.quota, t.verified_at is not null as verified
       from api_keys k join tenants t on t.tenant_id = k.tenant_id
       where k.key_hash = :key_hash::bytea and k.revoked_at is null
     ), took as (
-      insert into buckets as b (owner, bucket, tokens, refilled_at, taken)
-      select key.tenant_id, :bucket::text, case key.quota
-          when 'free' then :free::float8 when 'team' then :team::float8 else :scale::float8
-        end - 1, clock_timestamp(), true
-      from key where key.verified
-      ${REFILL}
-      returning b.granted, b.tokens
+      ${has('tokens') ? TAKE_BY_QUOTA : 'select null::int as granted, null::float8 as tokens'}
     )
     select key.*, took.granted, took.tokens, clock_timestamp() as now,
       ${has('session') ? `(${SELECT_IF_CURRENT('key.tenant_id')})` : 'null::timestamptz'} as seen_at
     from key left join took on true`,
 )
+
+const byQuota = (free: string, team: string, scale: string) =>
+  `case key.quota when 'free' then ${free} when 'team' then ${team} else ${scale} end`
+
+const TAKE_BY_QUOTA = `
+      insert into buckets as b (owner, bucket, tokens, refilled_at, taken)
+      select key.tenant_id, ${byQuota(':free_bucket::text', ':team_bucket::text', ':scale_bucket::text')},
+        ${byQuota(':free::float8', ':team::float8', ':scale::float8')} - 1, clock_timestamp(), true
+      from key where key.verified
+      ${REFILL}
+      returning b.granted, b.tokens`
 
 /** Moves `last_used_at` of the keys on, never back. */
 export async function touchKeys(
