@@ -6,7 +6,8 @@ export const LIMIT_MEANINGS: Readonly<Record<keyof typeof LIMITS, string>> = {
   idLength: 'characters of an id',
   toolNameLength: 'characters of a tool name',
   bodyBytes: 'size of a request body',
-  openBodyBytes: 'size of a request body where nobody needs a key or an account, such as to sign in',
+  openBodyBytes:
+    'size of a request body where nobody needs a key or an account, such as to sign in, and of one that stops something',
   largeBodyBytes: 'size of a request body with a proposal, receipts, captures or a run',
   bodySeconds: 'time to receive a request body',
   headerLines: 'header lines of a request; one of more is refused, and its connection is closed',

@@ -12,9 +12,9 @@ beforeAll(async () => {
   session = await openSession(runtime.api())
 })
 
-/** Every route for API keys that takes a body. New ones are covered by being in the table. */
+/** Every route for API keys that needs a body. New ones are covered by being in the table. */
 const routes = (Object.entries(ROUTES) as [RouteName, Route][]).filter(
-  ([name, route]) => route.auth === 'api_key' && route.body !== undefined && name in handlers,
+  ([name, route]) => route.auth === 'api_key' && route.body !== undefined && !route.lenientBody && name in handlers,
 )
 
 async function send(name: RouteName, rawBody: string, headers: Record<string, string> = {}) {

@@ -28,6 +28,8 @@ export const endpoints = {
   'endpoint.tool-filter': 'POST …/tool-filter sets the manual tool filter',
   'endpoint.report-bypass': 'POST …/report-bypass records that the wrapper was bypassed',
   'endpoint.kill': 'POST …/kill kills the session',
+  'endpoint.stops-need-nothing':
+    'Whatever stops takes any body or none, of any type: kills, stopping an agent (which needs its name), bypass reports, revoking a key; a reason in it is used, and what does not fit is ignored',
   'endpoint.kill.needs-no-plan': 'A kill of a session or a workflow does not wait until a plan is prepared',
   'endpoint.recover': 'POST …/recover recovers a recoverable session',
   'endpoint.no-checkpoint-approval': 'There is no approve route under proposals',

@@ -37,6 +37,11 @@ export const protocolSabotages: Bugs = {
     { breaks: 'learn.confidence.low', from: "? 'medium' : 'low'", to: "? 'medium' : 'medium'" },
   ],
   'packages/protocol/src/routes.ts': [
+    {
+      breaks: 'endpoint.stops-need-nothing',
+      from: 'lenientBody: true,\n    reply: session.stopReply,\n  },\n  endSession',
+      to: 'reply: session.stopReply,\n  },\n  endSession',
+    },
     { breaks: 'version.account-unversioned', from: "path: '/api/auth/login'", to: "path: '/api/auth/v1/login'" },
   ],
   'packages/protocol/src/base/ids.ts': [

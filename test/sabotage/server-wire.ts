@@ -19,11 +19,16 @@ export const wireSabotages: Bugs = {
   ],
   'packages/server/src/http/parse-input.ts': [
     {
+      breaks: 'endpoint.stops-need-nothing',
+      from: "(takesAny(route) || error.code === 'INVALID_REQUEST')",
+      to: "error.code === 'INVALID_REQUEST'",
+    },
+    {
       breaks: 'limit.query.length',
       from: 'query.length > LIMITS.queryLength',
       to: 'query.length > 2 * LIMITS.queryLength',
     },
-    { breaks: 'limit.memory.open-bodies', from: "  if (auth === 'none') return LIMITS.openBodyBytes\n", to: '' },
+    { breaks: 'limit.memory.open-bodies', from: "  if (route.auth === 'none') return LIMITS.openBodyBytes\n", to: '' },
   ],
   'packages/server/src/http/connections.ts': [
     {

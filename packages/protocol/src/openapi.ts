@@ -38,13 +38,16 @@ function operation(name: string, route: Route, schemas: NamedSchemas): JsonSchem
     security: route.auth === 'none' ? [] : [{ [route.auth]: [] }],
     'x-throttle': route.throttle,
     parameters: [...parameters(route.params, 'path', schemas), ...parameters(route.query, 'query', schemas)],
-    ...(route.body && { requestBody: { required: true, ...content(schemas.bodyRef(route.body)) } }),
+    ...(route.body && { requestBody: { required: isNeeded(route), ...content(schemas.bodyRef(route.body)) } }),
     responses: {
       [route.status ?? 200]: { description: 'done', ...content(schemas.replyRef(route.reply)) },
       default: { $ref: '#/components/responses/Problem' },
     },
   }
 }
+
+/** Where none is needed, `{}` is taken, too. */
+const isNeeded = ({ body, lenientBody }: Route): boolean => !(lenientBody && body?.safeParse({}).success)
 
 function parameters(schema: z.ZodObject | undefined, where: 'path' | 'query', schemas: NamedSchemas): JsonSchema[] {
   if (schema === undefined) return []

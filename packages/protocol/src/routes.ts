@@ -58,6 +58,7 @@ const runtimeRoutes = {
     path: '/api/v1/replay/agents/stop',
     summary: 'Kill the sessions of an agent permanently, a batch for each request',
     body: session.stopAgentBody,
+    lenientBody: true,
     reply: session.stopAgentReply,
   },
   loadSession: {
@@ -124,6 +125,7 @@ const runtimeRoutes = {
     summary: 'Report that the wrapped client was bypassed; compromises the session',
     params: sessionPath,
     body: session.reportBypassBody,
+    lenientBody: true,
     reply: session.stopReply,
   },
   killSession: {
@@ -132,6 +134,7 @@ const runtimeRoutes = {
     summary: 'Kill the session permanently',
     params: sessionPath,
     body: session.killBody,
+    lenientBody: true,
     reply: session.stopReply,
   },
   endSession: {
@@ -218,7 +221,8 @@ const workflowRoutes = {
     workflows: true,
     summary: 'Kill a workflow and every session in it',
     params: workflow.workflowPath,
-    body: workflow.killWorkflowBody,
+    body: session.killBody,
+    lenientBody: true,
     reply: workflow.killWorkflowReply,
   },
 } as const satisfies Record<string, Route>

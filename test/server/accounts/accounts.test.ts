@@ -574,6 +574,18 @@ describe('keys', () => {
     },
   )
 
+  proves('endpoint.stops-need-nothing', 'a key is revoked whatever the body is, and from no other site', async () => {
+    const ada = person()
+    await ada.signup()
+    for (const rawBody of ['{}', '{"reason":"lost"}', 'not JSON']) {
+      const { key } = (await ada.call('createKey', { body: { name: 'spare' } })).body
+      const params = { key_id: key.key_id }
+      const headers = { origin: 'https://elsewhere.test' }
+      expect((await ada.call('revokeKey', { params, rawBody, headers })).status).toBe(403)
+      expect((await ada.call('revokeKey', { params, rawBody })).status).toBe(200)
+    }
+  })
+
   test("another tenant's key cannot be revoked and looks unknown", async () => {
     const ada = person()
     const eve = person()

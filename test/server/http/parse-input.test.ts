@@ -3,7 +3,7 @@ import { connect as connectSocket } from 'node:net'
 import { Readable } from 'node:stream'
 import { gzipSync } from 'node:zlib'
 import { LIMITS, ROUTES, type Route, type RouteName } from '@countersign/protocol'
-import { expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { createMemories } from '../../../packages/server/src/base/memory/memories.js'
 import { readRequest } from '../../../packages/server/src/context/http-request.js'
 import { createTurns } from '../../../packages/server/src/http/begin-in-turn.js'
@@ -18,7 +18,7 @@ const echo = echoHandlers()
 const { runtime } = await withRuntime({ parts: { handlers: echo.handlers, checkReplies: false } })
 
 const KEYED_WITH_BODY = (Object.entries(ROUTES) as [RouteName, Route][])
-  .filter(([, route]) => route.auth === 'api_key' && route.body !== undefined)
+  .filter(([, route]) => route.auth === 'api_key' && route.body !== undefined && !route.lenientBody)
   .map(([name]) => name)
 
 const send = (
@@ -113,6 +113,37 @@ test('every route refuses every other media type and encoding with 415', async (
     body: gzipSync('{}'),
   })
   expect((await runtime.fetch(zipped)).status).toBe(415)
+})
+
+describe('what stops', () => {
+  const STOPS: RouteName[] = ['killSession', 'killWorkflow', 'reportBypass']
+  const reached = async (name: RouteName, given: Parameters<typeof send>[1]) => {
+    const response = await send(name, given)
+    expect([name, given, response.status]).toEqual([name, given, 200])
+    return (await response.json()).input.body
+  }
+
+  proves('endpoint.stops-need-nothing', 'takes no body, any body and any type of it', async () => {
+    for (const name of STOPS) {
+      expect(await reached(name, {})).toEqual({})
+      for (const [, rawBody] of BAD_BODIES) expect(await reached(name, { rawBody })).toEqual({})
+      for (const [, headers] of BAD_TYPES) expect(await reached(name, { rawBody: '', headers })).toEqual({})
+      expect(await reached(name, { rawBody: `{"reason":"${'x'.repeat(2_000_000)}"}` })).toEqual({})
+    }
+  })
+
+  proves('endpoint.stops-need-nothing', 'uses what of the body fits, whatever type it says it is', async () => {
+    for (const [, headers] of BAD_TYPES) {
+      const rawBody = '{"reason":"enough","tenant_id":"tnt_other","agent":"a"}'
+      expect(await reached('killSession', { rawBody, headers })).toEqual({ reason: 'enough' })
+      expect(await reached('stopAgent', { rawBody, headers })).toEqual({ agent: 'a', reason: 'enough', all: false })
+    }
+    expect(await reached('killWorkflow', { rawBody: '{"reason":7}' })).toEqual({})
+    expect(await reached('reportBypass', { rawBody: '{"method":"create","detected_at":"now"}' })).toEqual({
+      method: 'create',
+    })
+    expect((await send('stopAgent', {})).status).toBe(400)
+  })
 })
 
 test.each(['application/json', 'application/json; charset=utf-8', 'Application/JSON;charset="UTF-8"'])(

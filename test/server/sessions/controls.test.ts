@@ -186,6 +186,19 @@ describe('kill', () => {
     },
   )
 
+  proves('endpoint.stops-need-nothing', 'as curl sends them, without a body or with one in a form', async () => {
+    const { params } = await opened()
+    const url = routeRequest('killSession', { key: runtime.key, params }).url
+    const headers = { authorization: `Bearer ${runtime.key}` }
+    const killed = await runtime.fetch(new Request(url, { method: 'POST', headers }))
+    expect([killed.status, await killed.json()]).toMatchObject([200, { status: 'KILLED' }])
+    const other = await opened()
+    const form = { ...headers, 'content-type': 'application/x-www-form-urlencoded' }
+    const report = routeRequest('reportBypass', { key: runtime.key, params: other.params }).url
+    const reported = await runtime.fetch(new Request(report, { method: 'POST', headers: form, body: 'x=1' }))
+    expect([reported.status, await reported.json()]).toMatchObject([200, { status: 'COMPROMISED' }])
+  })
+
   test('killing again changes nothing', async () => {
     const { params } = await opened()
     const first = await api.killSession({ params, body: {} })

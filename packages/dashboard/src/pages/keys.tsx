@@ -91,7 +91,7 @@ function ActiveKeys({ keys }: { keys: readonly KeyView[] }) {
           change={revoke}
           onClose={() => setRevoking(null)}
           onConfirm={() =>
-            revoke.mutate({ params: { key_id: revoking.key_id } }, { onSuccess: () => setRevoking(null) })
+            revoke.mutate({ params: { key_id: revoking.key_id }, body: {} }, { onSuccess: () => setRevoking(null) })
           }
         >
           <p>

@@ -62,6 +62,8 @@ export const keyViewSchema = z.strictObject({
 export type KeyView = z.infer<typeof keyViewSchema>
 export const keyPath = z.strictObject({ key_id: z.string().min(1).max(128) })
 export const listKeysReply = z.strictObject({ keys: z.array(keyViewSchema), limit: z.int() })
+/** Nothing is needed of it. */
+export const revokeKeyBody = z.object({})
 export const createKeyBody = z.strictObject({ name: z.string().trim().min(1).max(100) })
 export const createKeyReply = z.strictObject({ key: keyViewSchema, api_key: z.string() })
 

@@ -18,6 +18,7 @@ import {
   keyPath,
   listKeysReply,
   quotaSchema,
+  revokeKeyBody,
 } from './account.js'
 import {
   callRowSchema,
@@ -183,6 +184,8 @@ export const dashboardRoutes = {
     path: '/api/dashboard/keys/:key_id/revoke',
     summary: 'Revoke a key immediately',
     params: keyPath,
+    body: revokeKeyBody,
+    lenientBody: true,
     reply: doneReply,
   },
   listAudit: {
@@ -269,6 +272,7 @@ export const dashboardRoutes = {
     summary: 'Kill a session from the dashboard',
     params: sessionPath,
     body: killBody,
+    lenientBody: true,
     reply: stopReply,
   },
   addLabelByPerson: {
@@ -309,6 +313,7 @@ export const dashboardRoutes = {
     summary: 'Kill a workflow from the dashboard',
     params: workflowPath,
     body: killBody,
+    lenientBody: true,
     reply: killWorkflowReply,
   },
   judgePlayground: {

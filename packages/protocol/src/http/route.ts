@@ -17,7 +17,7 @@ export interface Route extends Throttled {
   readonly reply: z.ZodType
   /** Default: 200. */
   readonly status?: 200 | 201
-  /** An unreadable body counts as none: the reply is the same whatever is sent. */
+  /** A body is not needed: one that is missing or no JSON object counts as `{}`. On a route that stops, so does any that cannot be read. */
   readonly lenientBody?: true
   /** Stores foreign data without judging it: any key and any number is accepted. */
   readonly anyData?: true

@@ -190,11 +190,14 @@ export const toolFilterReply = z.strictObject({
   ledger: ledgerHeadSchema,
 })
 
-export const reportBypassBody = z.strictObject({
-  method: z.string().max(128).optional(),
-  detected_at: timeSchema.optional(),
+/** Whatever is sent with a stop: what of it does not fit is ignored. */
+const ignoredUnlessFits = <T extends z.ZodType>(schema: T) => schema.optional().catch(undefined)
+
+export const reportBypassBody = z.object({
+  method: ignoredUnlessFits(z.string().max(128)),
+  detected_at: ignoredUnlessFits(timeSchema),
 })
-export const killBody = z.strictObject({ reason: z.string().max(500).optional() })
+export const killBody = z.object({ reason: ignoredUnlessFits(z.string().max(500)) })
 /** The reply to kill and report-bypass: the session's status now. */
 export const stopReply = z.strictObject({
   status: sessionStatusSchema,
@@ -212,9 +215,8 @@ export const endReply = z.strictObject({
 })
 
 /** Stops every session of an agent, a batch for each request. */
-export const stopAgentBody = z.strictObject({
+export const stopAgentBody = killBody.extend({
   agent: agentSchema,
-  reason: z.string().max(500).optional(),
   /** Also sessions that nobody has held for a day. */
   all: z.boolean().default(false),
 })

@@ -96,7 +96,6 @@ export const offerHandoffBody = z.strictObject({
 export const settleHandoffBody = z.strictObject({ session_id: idSchema, fence: z.int() })
 /** `ledger` is the head of the acting session's ledger. */
 export const handoffReply = z.strictObject({ handoff: handoffViewSchema, ledger: ledgerHeadSchema })
-export const killWorkflowBody = z.strictObject({ reason: z.string().max(500).optional() })
 export const killWorkflowReply = z.strictObject({
   workflow_id: z.string(),
   status: z.literal('KILLED'),

@@ -6,7 +6,7 @@ import { checked, checkedInSteps, parsedBytes, READ_HERE, readJson } from '../co
 import { inOwedTurns, isLong } from '../context/work.js'
 import type { Turns } from './begin-in-turn.js'
 import { type HeldBodies, SMALL_BODY_BYTES } from './held-bodies.js'
-import { hasBody, readBody } from './read-body.js'
+import { hasBody, readBody, requireJson } from './read-body.js'
 
 /** What the route's shapes make of the request, or 400 with the first faults by their paths. */
 export async function parseInput(
@@ -52,14 +52,25 @@ function noBody(request: HttpRequest): Record<string, never> {
 /** What a body that its room reads becomes at most, for each byte. */
 const BYTES_PER_BYTE = 3
 
-function readInput(route: Route, request: HttpRequest, sender: Sender): Promise<unknown> {
-  const read = readValue(route, request, sender)
-  return route.lenientBody ? read.catch(nullWhereUnreadable) : read
+async function readInput(route: Route, request: HttpRequest, sender: Sender): Promise<unknown> {
+  if (!route.lenientBody) return readValue(route, request, sender)
+  if (!hasBody(request)) return {}
+  try {
+    const value = await readValue(route, request, sender)
+    return typeof value === 'object' && value !== null && !Array.isArray(value) ? value : {}
+  } catch (error) {
+    if (error instanceof ApiError && (takesAny(route) || error.code === 'INVALID_REQUEST')) return {}
+    throw error
+  }
 }
+
+/** What stops a session, a workflow, an agent or a key must not fail because of its body. */
+const takesAny = ({ lenientBody, throttle }: Route): boolean => lenientBody === true && throttle === 'stop'
 
 async function readValue(route: Route, request: HttpRequest, sender: Sender): Promise<unknown> {
   const { owner, bodies, turns, read } = sender
   const work = <Result>(steps: Steps<Result>) => (isLong(request) ? inOwedTurns(owner, steps) : runToEnd(steps))
+  if (!takesAny(route)) requireJson(request)
   const bytes = await readBody(request, { maxBytes: maxBodyBytes(route), owner, bodies, turns })
   if (bytes.length > SMALL_BODY_BYTES) {
     const held = read ? bytes.length * BYTES_PER_BYTE : await work(parsedBytes(bytes, READ_HERE))
@@ -67,11 +78,6 @@ async function readValue(route: Route, request: HttpRequest, sender: Sender): Pr
   }
   if (read) return read(bytes)
   return work(readJson(bytes, route))
-}
-
-function nullWhereUnreadable(error: unknown): null {
-  if (error instanceof ApiError && error.code === 'INVALID_REQUEST') return null
-  throw error
 }
 
 function checkedQuery(route: Route, query: string): unknown {
@@ -92,8 +98,10 @@ function checkedQuery(route: Route, query: string): unknown {
 const nameOf = (name: string) => (/^[a-z_]{1,40}$/.test(name) ? name : 'a parameter')
 
 /** How long the body of a request to this route may be. */
-export function maxBodyBytes({ auth, largeBody }: Route): number {
+export function maxBodyBytes(route: Route): number {
   // Strangers get nothing of the memory in which large bodies wait: some of them together would keep tenants out of it.
-  if (auth === 'none') return LIMITS.openBodyBytes
-  return largeBody ? LIMITS.largeBodyBytes : LIMITS.bodyBytes
+  if (route.auth === 'none') return LIMITS.openBodyBytes
+  // No quota counts what comes with a stop.
+  if (takesAny(route)) return LIMITS.openBodyBytes
+  return route.largeBody ? LIMITS.largeBodyBytes : LIMITS.bodyBytes
 }

@@ -20,7 +20,6 @@ interface ReadOptions {
 
 /** The whole body, or an error: never a part of it. */
 export async function readBody(request: HttpRequest, options: ReadOptions): Promise<Buffer> {
-  requireJson(request)
   const { maxBytes, bodies, owner } = options
   const expected = announcedBytes(request) ?? maxBytes
   if (expected > maxBytes) throw tooLarge()
@@ -40,7 +39,7 @@ export const hasBody = (request: HttpRequest): boolean =>
   (announcedBytes(request) ?? 0) > 0 || request.header('transfer-encoding') !== null
 
 /** One media type, no encodings: what cannot be read exactly is refused, not guessed. */
-function requireJson(request: HttpRequest): void {
+export function requireJson(request: HttpRequest): void {
   const type = request.header('content-type') ?? ''
   if (type !== 'application/json' && !/^application\/json(\s*;\s*charset="?utf-8"?)?\s*$/i.test(type))
     throw new ApiError('UNSUPPORTED_MEDIA_TYPE', {}, CLOSE)
