@@ -61,7 +61,8 @@ export const clientSession = {
   'mcp.names': 'Prefixes of hosts do not change which contract holds, and a name that is not one of the server never runs',
   'mcp.one-turn': 'Calls that a host makes side by side cannot together pass a limit',
   'mcp.strict-messages': 'A message that two parsers could read differently, a batch or a reused id is refused, and nothing runs',
-  'mcp.dead-server': 'When a server ends, hangs or floods, every waiting request is answered and calls that ran count as unknown',
+  'mcp.dead-server':
+    'When a server ends, hangs or floods, every waiting request is answered and calls that ran count as unknown; countersign mcp ends with its server, so that the host hears of it',
   'mcp.http': 'MCP over HTTP through the gateway is governed for both eras and both client libraries; the server sees its own credential and none of the host',
   'mcp.http-bad-input':
     'A request to an MCP route without the API key, of an unknown server or with a message that contradicts its headers is refused before the server sees it',

@@ -66,8 +66,10 @@ export async function runStdioProxy(options: StdioProxyOptions): Promise<number>
   const { why, code } = await ended
   relay.serverEnded(why)
   await relay.whenIdle()
-  input.off('data', fromHost.take)
+  // Until then a call is answered: there is no server any more.
   await options.closeSession()
+  // A host that is not told holds its end open, and with it this process.
+  input.off('data', fromHost.take).destroy()
   if (first === 'host') return 0
   note(why)
   return code === 0 ? 0 : 1
