@@ -8,6 +8,13 @@ import { errorText, isUsage } from './terminal/error-text.js'
 
 const terminal = createTerminal(process.stdout, process.stderr)
 
+// A reader that has seen enough, such as `head`, closes its end: the rest of the output is lost, and the result stands.
+for (const output of [process.stdout, process.stderr]) {
+  output.on('error', (error: NodeJS.ErrnoException) => {
+    if (error.code !== 'EPIPE') throw error
+  })
+}
+
 const HELP = new Set(['help', '--help', '-h'])
 const VERSION = new Set(['version', '--version', '-v'])
 
