@@ -32,6 +32,8 @@ export const DIAGNOSTIC_MEANINGS: Readonly<Record<DiagnosticType, string>> = {
     'A wrapped tool was called with arguments other than the allowed ones: `names` lists which. `ran` is true if a schema explains the difference (a default, a stripped key, a conversion); the tool then got the allowed arguments.',
   governance_attachment: 'The lookup of an approved plan is finished; `state` says with which result.',
   checkpoint_requested: 'A person was asked to approve a call.',
+  checkpoint_not_asked:
+    'A call needs the approval of a person, and there was no way to ask one (`onCheckpoint` is not set): it was denied.',
   checkpoint_resolved: 'A person decided about a call, or the time was up.',
   option_clamped: 'A number given to `observe` is above its maximum, which is used instead.',
   option_ignored: 'An option given to `observe` is unknown, or its value cannot be used.',

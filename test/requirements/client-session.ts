@@ -17,6 +17,7 @@ export const clientSession = {
   'session.get-last-shadow-delta': 'getLastShadowDelta() returns what shadow mode would have done',
   'session.get-last-shadow-delta.shadow-only': 'getLastShadowDelta() has nothing to return outside shadow mode',
   'session.get-last-trace': 'getLastTrace() returns how the latest call was judged',
+  'session.tools.refusal-words': 'Of a tool that does not run, the model is told why and the error says what the program should do',
   'session.tools': 'tools holds the wrapped executors when the option was given',
   'session.tools.absent': 'tools is absent when the option was not given',
   'session.narrow': 'narrow() restricts the session to the listed tools',

@@ -67,6 +67,7 @@ export const whatTheServiceDoes = {
   'account.dashboard-sessions': 'A person can sign in to the dashboard and out again',
   'account.password-reset': 'A forgotten password can be replaced through a mailed link',
   'account.email-verification': 'An account can prove its e-mail address through a mailed link',
+  'checkpoint.words': 'The model reads that a person refused a call only where one did, and else that it has not been approved; why goes to diagnostics',
   'checkpoint.client-callback': 'A human checkpoint is asked through the callback given to the client',
   'checkpoint.no-approval-endpoint': 'No route of the runtime API can approve a proposal',
   'protection.monitor': 'At level monitor calls are watched and none is blocked',

@@ -117,21 +117,30 @@ export const sdkSabotages: Bugs = {
   'packages/sdk/src/turn/checkpoints.ts': [
     {
       breaks: 'approval-response.checkpoint-id',
-      from: 'if (checked.data.checkpoint_id !== trigger.checkpoint_id)',
-      to: "if (checked.data.checkpoint_id === '')",
+      from: 'if (checked.data.checkpoint_id === trigger.checkpoint_id)',
+      to: "if (checked.data.checkpoint_id !== '')",
     },
-    { breaks: 'approval-response.decided-by', from: '    decided_by,\n    decided_at,\n', to: '    decided_at,\n' },
+    {
+      breaks: 'checkpoint.words',
+      from: "return { approval, refused: { ended: 'checkpoint_denied', said: null } }",
+      to: "return { approval, refused: { ended: 'checkpoint_denied', said: reason } }",
+    },
+    {
+      breaks: 'approval-response.decided-by',
+      from: 'decision, decided_by, decided_at, ...(',
+      to: 'decision, decided_at, ...(',
+    },
     {
       breaks: 'approval-response.decided-at',
-      from: 'const { decided_by, decided_at, reason } = answer',
-      to: 'const { decided_by, reason } = answer\n  const decided_at = approver.now().toISOString()',
+      from: 'const { decision, decided_by, decided_at, reason } = given',
+      to: 'const { decision, decided_by, reason } = given\n  const decided_at = approver.now().toISOString()',
     },
   ],
   'packages/sdk/src/turn/tools.ts': [
     {
       breaks: 'block.killed',
-      from: "  if (runtime.killed()) return refuse('killed',",
-      to: "  if (runtime.killed() && call.ageMs() > TRUSTED_DECISION_MS) return refuse('killed',",
+      from: "  if (runtime.killed()) return refuse('killed', WAS_KILLED)",
+      to: "  if (runtime.killed() && call.ageMs() > TRUSTED_DECISION_MS) return refuse('killed', WAS_KILLED)",
     },
     {
       breaks: 'contract.execution-constraints',

@@ -112,7 +112,13 @@ export {
 } from './json/strict-json.js'
 export { beginningOf, stringifyInSteps } from './json/write-in-steps.js'
 export { checkExecution } from './judge/check-execution.js'
-export { type CheckedCall, checkpointBlock, isApproved, triggeredCheckpoints } from './judge/checkpoint.js'
+export {
+  type CheckedCall,
+  checkpointBlock,
+  isApproved,
+  type NotApproved,
+  triggeredCheckpoints,
+} from './judge/checkpoint.js'
 export { evaluateProposal, evaluateProposalInSteps } from './judge/evaluate-proposal.js'
 export { LADDER, REASONS_AFTER_THE_DECISION } from './judge/ladder.js'
 export { type Narrowed, type Narrowing, narrowTools, narrowToolsInSteps } from './judge/narrow.js'

@@ -118,6 +118,30 @@ describe.each(Object.entries(WIRES))('%s', (_name, ask) => {
 })
 
 proves(
+  'checkpoint.words',
+  'through the gateway a call that needs a person has not been approved, and nobody refused it',
+  async () => {
+    const asking = await gateways.agentWith([
+      { tool: 'pay', side_effect: 'financial', checkpoint: { reason: 'every payment' } },
+    ])
+    const own = await gateways.start()
+    provider.enqueue({ calls: [{ id: 'p1', name: 'pay', arguments: { amount: 5 } }] })
+    const client = new OpenAI({ apiKey: 'sk-s3cret', baseURL: own.openai(asking), maxRetries: 0 })
+    const { choices } = await client.chat.completions.create(chat)
+    expect(choices[0]?.message.tool_calls).toBeUndefined()
+    expect(choices[0]?.message.content).toBe(
+      '"pay" was blocked (checkpoint_denied). This call of "pay" needs the approval of a person, and nobody has approved it ' +
+        'yet. Do not repeat it; say that a person has to approve it.',
+    )
+    const detail = 'a call of pay needs the approval of a person, and there is no way to ask one: it was denied'
+    expect(own.log.map((line) => JSON.parse(line))).toContainEqual(
+      expect.objectContaining({ type: 'checkpoint_not_asked', tool_name: 'pay', detail }),
+    )
+    expect(own.log.join()).not.toContain('onCheckpoint')
+  },
+)
+
+proves(
   ['gateway.session.found', 'gateway.reported'],
   'a conversation is one session, and its results are receipts',
   async () => {

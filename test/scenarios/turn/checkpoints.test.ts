@@ -1,5 +1,5 @@
 import { afterAll, afterEach, beforeAll, expect, vi } from 'vitest'
-import type { ReplayOptions } from '../../../packages/sdk/src/index.js'
+import { ReplayContractError, type ReplayOptions } from '../../../packages/sdk/src/index.js'
 import { proves } from '../../support/proves.js'
 import { type Agent, callNames, calls, results, startAgent } from '../../support/runtime/agent.js'
 
@@ -237,3 +237,33 @@ proves('approval-response.malformed', 'a malformed approval denies, and the deve
     expect.objectContaining({ callback: 'onCheckpoint', detail: expect.stringContaining('decided_at') }),
   )
 })
+
+proves(
+  'checkpoint.words',
+  'the model reads that a person refused only where one did, and nothing about the program',
+  async () => {
+    const remedyOf = (done: unknown) => (done instanceof ReplayContractError ? done.decision.blocked[0]?.remedy : null)
+    const notApproved =
+      'This call of "pay" needs the approval of a person, and nobody has approved it yet. ' +
+      'Do not repeat it; say that a person has to approve it.'
+    const unusable: Record<string, OnCheckpoint> = {
+      'decided_at: Invalid input': ({ checkpoint_id }) => answer(checkpoint_id, { decided_at: new Date() }),
+      'it answered the checkpoint another': () => answer('another'),
+      'the approver is away': () => Promise.reject(new Error('the approver is away')),
+    }
+    for (const [detail, onCheckpoint] of Object.entries(unusable)) {
+      const { done, diagnostics } = await askTo(onCheckpoint)
+      expect(remedyOf(done)).toBe(notApproved)
+      expect(String(done)).not.toContain(detail)
+      const failed = { type: 'callback_error', detail: expect.stringMatching(`${detail}.*; the call was denied`) }
+      expect(diagnostics.map(({ type }) => type)).toEqual([
+        'checkpoint_requested',
+        'callback_error',
+        'checkpoint_resolved',
+      ])
+      expect(diagnostics[1]).toMatchObject(failed)
+    }
+    const denied = await askTo(({ checkpoint_id }) => answer(checkpoint_id, { decision: 'deny', reason: 'not today' }))
+    expect(remedyOf(denied.done)).toMatch(/^A person refused this call of "pay": not today\./)
+  },
+)

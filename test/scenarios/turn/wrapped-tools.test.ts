@@ -475,3 +475,29 @@ proves(
     }
   },
 )
+
+proves(
+  'session.tools.refusal-words',
+  'the model reads that a call is not open, and the program what to do',
+  async () => {
+    const tools = { look: () => null, pay: () => null }
+    const isNotOpen =
+      '"look" was blocked (execution_constraint_violated). The call is not open: it was not allowed, or it has an outcome already.'
+    const answering = withTools(tools, { gate: 'answer' })
+    agent.provider.enqueue(calls(['look', { at: 'x' }, 'c1'], ['look', {}, 'c2']))
+    await answering.ask(['look'])
+    expect(await answering.session.tools?.look?.({ at: 'y' }, { callId: 'c1' })).toBe(
+      '"look" was blocked (execution_constraint_violated). The arguments are not those that were allowed (changed: at), so the call ' +
+        'did not run. Propose the changed call to have it judged.',
+    )
+    expect(await answering.session.tools?.look?.({ at: 'x' }, { callId: 'c1' })).toBe(isNotOpen)
+    const throwing = withTools(tools)
+    const error = await throwing.session.tools?.look?.({}).catch((thrown: unknown) => thrown)
+    expect(String(error)).toContain('run a tool only for a call that create returned, unchanged and once')
+    expect(error).toMatchObject({ decision: { blocked: [{ remedy: expect.not.stringContaining('create') }] } })
+    answering.session.kill()
+    expect(await answering.session.tools?.look?.({}, { callId: 'c2' })).toBe(
+      '"look" was blocked (killed). The session was stopped. Make no more tool calls.',
+    )
+  },
+)

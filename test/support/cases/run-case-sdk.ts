@@ -1,7 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import {
   checkExecution,
-  checkpointBlock,
   compilePath,
   compilePlan,
   readByPath,
@@ -120,10 +119,9 @@ function finishCalls(judge: Judge, step: TurnStep, response: JsonValue, decision
 
 function stopOf({ options }: Judge, decision: Decision, args: JsonObject, end: CaseEnd): BlockReason | null {
   const { checkpoints, tool_name } = decision
-  if (checkpoints.length > 0 && end.answer === 'deny')
-    return checkpointBlock(null, tool_name, 'checkpoint_denied').reason
+  if (checkpoints.length > 0 && end.answer === 'deny') return 'checkpoint_denied'
   const mayTimeOut = checkpoints.every(({ on_timeout }) => on_timeout === 'allow')
-  if (end.answer === 'timeout' && !mayTimeOut) return checkpointBlock(null, tool_name, 'checkpoint_timeout').reason
+  if (end.answer === 'timeout' && !mayTimeOut) return 'checkpoint_timeout'
   return checkExecution(options.plan, tool_name, end.arguments ?? args)?.reason ?? null
 }
 

@@ -5,7 +5,6 @@ import {
   chainEvent,
   checkExecution,
   checkPreflight,
-  checkpointBlock,
   compilePath,
   compilePlan,
   createPolicyEvaluator,
@@ -241,14 +240,11 @@ function finishCalls(session: OpenSession, step: TurnStep, verdict: Verdict) {
 
 function stopOf(plan: Plan, decision: Decision, args: JsonObject, end: CaseEnd): BlockReason | null {
   const idPrefix = decision.pending_call_id ?? ''
-  const contract = plan.contracts.get(decision.tool_name) ?? null
   const own = triggeredCheckpoints(plan, { tool: decision.tool_name, arguments: args, idPrefix }, [])
   const isAsked = own.length > 0 || decision.checkpoint_required
-  if (isAsked && end.answer === 'deny') return checkpointBlock(contract, decision.tool_name, 'checkpoint_denied').reason
+  if (isAsked && end.answer === 'deny') return 'checkpoint_denied'
   const allowsTimeout = decision.checkpoints.every(({ on_timeout: onTimeout }) => onTimeout === 'allow')
-  if (isAsked && end.answer === 'timeout' && !allowsTimeout) {
-    return checkpointBlock(contract, decision.tool_name, 'checkpoint_timeout').reason
-  }
+  if (isAsked && end.answer === 'timeout' && !allowsTimeout) return 'checkpoint_timeout'
   return checkExecution(plan, decision.tool_name, end.arguments ?? args)?.reason ?? null
 }
 

@@ -161,16 +161,21 @@ function allowsTimeout(tool: string, checkpointId: string, plan: Plan): boolean 
   return checkpoint?.definition.on_timeout === 'allow'
 }
 
-/** The block for a call whose checkpoint was denied or not answered in time. */
-export function checkpointBlock(
-  contract: PreparedContract | null,
-  tool: string,
-  ended: 'checkpoint_denied' | 'checkpoint_timeout',
-  reason?: string,
-): Block {
+/** Why a call that needs the approval of a person may not go on. */
+export interface NotApproved {
+  readonly ended: 'checkpoint_denied' | 'checkpoint_timeout'
+  /** What the person who refused it said, or what the question was; null where no person has answered. */
+  readonly said: string | null
+}
+
+/** The block for a call whose checkpoint was denied or not answered in time. The model reads the remedy. */
+export function checkpointBlock(contract: PreparedContract | null, tool: string, { ended, said }: NotApproved): Block {
+  const name = JSON.stringify(tool)
   const remedy =
-    ended === 'checkpoint_denied'
-      ? `A person refused this call of "${tool}"${reason === undefined ? '' : `: ${reason}`}. Do not repeat it; ask what to do instead.`
-      : `Nobody approved this call of "${tool}" in time. Do not repeat it; say that it waits for approval.`
-  return block(ended, contract, { remedy, ...(reason === undefined ? {} : { detail: reason }) })
+    ended === 'checkpoint_timeout'
+      ? `Nobody approved this call of ${name} in time. Do not repeat it; say that a person has to approve it.`
+      : said === null
+        ? `This call of ${name} needs the approval of a person, and nobody has approved it yet. Do not repeat it; say that a person has to approve it.`
+        : `A person refused this call of ${name}: ${said}. Do not repeat it; ask what to do instead.`
+  return block(ended, contract, { remedy, ...(said === null ? {} : { detail: said }) })
 }

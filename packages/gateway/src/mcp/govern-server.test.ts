@@ -77,6 +77,25 @@ proves('mcp.policies', 'return path: what a server returned decides about a call
   }
 })
 
+proves('checkpoint.words', 'over MCP a call that needs a person has not been approved', async () => {
+  const contracts = [{ tool: 'bank__pay', side_effect: 'financial' as const, checkpoint: { reason: 'every payment' } }]
+  const session = openSession({ contracts, agent: 'office', diagnostics: () => {} })
+  closing.push(() => session.close())
+  const calls = createToolCalls({ session: () => session })
+  const call = {
+    name: 'bank__pay',
+    arguments: {},
+    offered: ['bank__pay'],
+    stopped: null,
+    signal: new AbortController().signal,
+  }
+  const run = () => Promise.reject(new Error('this must not run'))
+  expect(await calls.call({ ...call, run })).toEqual({
+    ran: false,
+    text: '"bank__pay" was blocked (checkpoint_denied). The call needs the approval of a person, and nobody has approved it yet.',
+  })
+})
+
 test('calls of two servers side by side are one turn', async () => {
   const { read, post, ran } = connect()
   const [, posted] = await Promise.all([read({ path: '/salaries' }), post({ url: 'https://intranet.example/a' })])

@@ -178,8 +178,8 @@ function replied<Name extends RouteName>(name: Name, text: string, what: string)
   )
 }
 
-const NOBODY_THERE = 'check that the service runs, and that runtimeUrl or COUNTERSIGN_API_URL is its address'
-const OTHER_SERVICE = 'check that runtimeUrl or COUNTERSIGN_API_URL is the address of a Countersign service'
+const NOBODY_THERE = 'check that the service runs, and that its address is right (COUNTERSIGN_API_URL)'
+const OTHER_SERVICE = 'check that the address is that of a Countersign service (COUNTERSIGN_API_URL)'
 
 function failed(message: string, options: ErrorOptions = {}, retryAfter: number | null = null) {
   return { failure: new ServiceFailure(message, options), retryAfterMs: retryAfter }

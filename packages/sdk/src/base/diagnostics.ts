@@ -57,6 +57,10 @@ export interface DiagnosticEvents {
   governance_attachment: { session_id: string; state: string; detail: string }
   /** A person was asked to approve a call. */
   checkpoint_requested: { session_id: string; checkpoint_id: string; tool_name: string }
+  /**
+   * A call needs the approval of a person, and there was no way to ask one (`onCheckpoint` is not set): it was denied.
+   */
+  checkpoint_not_asked: { session_id: string; tool_name: string; detail: string }
   /** A person decided about a call, or the time was up. */
   checkpoint_resolved: { session_id: string; checkpoint_id: string; tool_name: string; decision: string }
   /** A number given to `observe` is above its maximum, which is used instead. */

@@ -33,6 +33,7 @@ export function consoleText(event: Diagnostic): string | null {
     case 'replay_arguments_differ':
     case 'replay_throttled':
     case 'replay_control_refused':
+    case 'checkpoint_not_asked':
       return event.detail
     case 'replay_bypass_detected':
       return `${event.method} was called on the original client, which bypasses the session: use session.client`

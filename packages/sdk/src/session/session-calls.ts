@@ -120,7 +120,7 @@ export async function answerQuestion(parts: SessionParts, id: string, given: Per
   const verdict = blockVerdict(decision, call.arguments)
   verdicts.change(verdict)
   runtime.onBlocked(enforcementOf([decision], 'reject_all'))
-  core.openCalls.resolve(call, notExecuted(call, refused.reason))
+  core.openCalls.resolve(call, notExecuted(call, refused.ended))
   await core.deliver()
   return verdict
 }

@@ -1,4 +1,4 @@
-import { type CompiledPath, compilePath } from '@countersign/engine'
+import { type CompiledPath, compilePath, type NotApproved } from '@countersign/engine'
 import {
   type ApprovalRequest,
   type ApprovalResponse,
@@ -21,7 +21,7 @@ export interface CheckpointCall {
 export interface CheckpointResult {
   readonly approvals: readonly Approval[]
   /** Why the call may not go on; null when everyone who was asked agreed. */
-  readonly refused: { readonly reason: 'checkpoint_denied' | 'checkpoint_timeout'; readonly detail: string } | null
+  readonly refused: NotApproved | null
 }
 
 export interface Approver {
@@ -70,7 +70,7 @@ export function weighAnswer(
     const timeoutSeconds = clampTimeout(trigger.timeout_seconds)
     const isLate = ageMs > timeoutSeconds * 1_000
     const decided = { checkpoint_id: trigger.checkpoint_id, decided_at: approver.now().toISOString(), ...given }
-    return answerOf(trigger, call, approver, isLate ? null : decided)
+    return answerOf(trigger, call, approver, isLate ? 'late' : decided)
   })
   const stopped = answers.find(({ refused }) => refused !== null)
   return { approvals: answers.map(({ approval }) => approval), refused: stopped?.refused ?? null }
@@ -83,9 +83,8 @@ interface Answer {
 
 async function askOne(trigger: CheckpointTrigger, call: CheckpointCall, approver: Approver): Promise<Answer> {
   const timeoutSeconds = clampTimeout(trigger.timeout_seconds)
-  approver.report({ type: 'checkpoint_requested', ...aboutOf(trigger, call, approver) })
-  const answer = await withTimeout(decide(trigger, call, approver, timeoutSeconds), timeoutSeconds * 1_000)
-  return answerOf(trigger, call, approver, answer)
+  const given = await withTimeout(decide(trigger, call, approver, timeoutSeconds), timeoutSeconds * 1_000)
+  return answerOf(trigger, call, approver, given ?? 'late')
 }
 
 const aboutOf = ({ checkpoint_id }: CheckpointTrigger, { decision }: CheckpointCall, { sessionId }: Approver) => ({
@@ -94,69 +93,69 @@ const aboutOf = ({ checkpoint_id }: CheckpointTrigger, { decision }: CheckpointC
   tool_name: decision.tool_name,
 })
 
-/** Null stands for no answer in time. */
-function answerOf(
-  trigger: CheckpointTrigger,
-  call: CheckpointCall,
-  approver: Approver,
-  answer: ApprovalResponse | null,
-): Answer {
-  const { decision } = call
-  const timeoutSeconds = clampTimeout(trigger.timeout_seconds)
+/** An answer, none in time, or why no person has given one. */
+type Given = ApprovalResponse | 'late' | { readonly unasked: string }
+
+function answerOf(trigger: CheckpointTrigger, call: CheckpointCall, approver: Approver, given: Given): Answer {
   const about = aboutOf(trigger, call, approver)
-  const bound = { checkpoint_id: trigger.checkpoint_id, argument_hash: decision.argument_hash ?? '' }
-  approver.report({ type: 'checkpoint_resolved', ...about, decision: answer === null ? 'timeout' : answer.decision })
-  if (answer === null) {
-    const approval: Approval = { ...bound, decision: 'timeout', decided_at: approver.now().toISOString() }
+  const decidedAt = approver.now().toISOString()
+  const bound = { checkpoint_id: trigger.checkpoint_id, argument_hash: call.decision.argument_hash ?? '' }
+  if (given === 'late') {
+    approver.report({ type: 'checkpoint_resolved', ...about, decision: 'timeout' })
+    const approval: Approval = { ...bound, decision: 'timeout', decided_at: decidedAt }
     if (trigger.on_timeout === 'allow') return { approval, refused: null }
-    const detail = `nobody answered within ${timeoutSeconds} seconds: ${trigger.reason}`
-    return { approval, refused: { reason: 'checkpoint_timeout', detail } }
+    return { approval, refused: { ended: 'checkpoint_timeout', said: trigger.reason } }
   }
-  const { decided_by, decided_at, reason } = answer
-  const approval: Approval = {
-    ...bound,
-    decision: answer.decision,
-    decided_by,
-    decided_at,
-    ...(reason !== undefined && { reason }),
+  if ('unasked' in given) {
+    const reason = given.unasked
+    const approval: Approval = { ...bound, decision: 'deny', decided_by: 'countersign', decided_at: decidedAt, reason }
+    return { approval, refused: { ended: 'checkpoint_denied', said: null } }
   }
-  if (answer.decision === 'approve') return { approval, refused: null }
-  return { approval, refused: { reason: 'checkpoint_denied', detail: reason ?? trigger.reason } }
+  const { decision, decided_by, decided_at, reason } = given
+  approver.report({ type: 'checkpoint_resolved', ...about, decision })
+  const approval: Approval = { ...bound, decision, decided_by, decided_at, ...(reason !== undefined && { reason }) }
+  if (decision === 'approve') return { approval, refused: null }
+  return { approval, refused: { ended: 'checkpoint_denied', said: reason ?? trigger.reason } }
 }
 
 /** Whatever else a program puts into its answer is its own business. */
 const ANSWER = approvalResponseSchema.strip()
 
-/** The callback's answer, or a denial where it gave none that can be used. */
+/** The callback's answer. Where it gave none that can be used, the program hears why, and the model does not. */
 async function decide(
   trigger: CheckpointTrigger,
   call: CheckpointCall,
   approver: Approver,
   timeoutSeconds: number,
-): Promise<ApprovalResponse> {
-  const deny = (reason: string): ApprovalResponse => ({
-    checkpoint_id: trigger.checkpoint_id,
-    decision: 'deny',
-    decided_by: 'countersign',
-    decided_at: approver.now().toISOString(),
-    reason,
-  })
-  if (approver.onCheckpoint === undefined) return deny('nobody can be asked: onCheckpoint is not set')
+): Promise<Given> {
+  const { onCheckpoint } = approver
+  const about = aboutOf(trigger, call, approver)
+  const failed = (detail: string): void => {
+    approver.report({ type: 'callback_error', callback: 'onCheckpoint', detail: `${detail}; the call was denied` })
+    approver.report({ type: 'checkpoint_resolved', ...about, decision: 'deny' })
+  }
+  if (onCheckpoint === undefined) {
+    const { session_id, tool_name } = about
+    const detail = `a call of ${tool_name} needs the approval of a person, and there is no way to ask one: it was denied`
+    approver.report({ type: 'checkpoint_not_asked', session_id, tool_name, detail })
+    return { unasked: 'there is no way to ask a person' }
+  }
+  approver.report({ type: 'checkpoint_requested', ...about })
   let given: unknown
   try {
-    given = await approver.onCheckpoint(requestOf(trigger, call, approver, timeoutSeconds))
+    given = await onCheckpoint(requestOf(trigger, call, approver, timeoutSeconds))
   } catch (error) {
-    approver.report({ type: 'callback_error', callback: 'onCheckpoint', detail: messageOf(error) })
-    return deny('the approver could not be asked: onCheckpoint threw')
+    failed(messageOf(error))
+    return { unasked: 'the program could not ask a person' }
   }
   const checked = ANSWER.safeParse(given)
   if (!checked.success) {
-    const problem = `onCheckpoint did not return an approval response: ${firstProblem(checked.error)}`
-    approver.report({ type: 'callback_error', callback: 'onCheckpoint', detail: `${problem}; the call was denied` })
-    return deny(problem)
+    failed(`it did not return an approval response: ${firstProblem(checked.error)}`)
+    return { unasked: 'the answer could not be read' }
   }
-  if (checked.data.checkpoint_id !== trigger.checkpoint_id) return deny('the response was for another checkpoint')
-  return checked.data
+  if (checked.data.checkpoint_id === trigger.checkpoint_id) return checked.data
+  failed(`it answered the checkpoint ${checked.data.checkpoint_id}, not ${trigger.checkpoint_id}`)
+  return { unasked: 'the answer was for another checkpoint' }
 }
 
 function requestOf(

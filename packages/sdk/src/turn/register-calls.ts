@@ -112,6 +112,6 @@ export function timesIn(ids: readonly string[], id: string): number {
 }
 
 export function refusedDecision(decision: Decision, refused: NonNullable<CheckpointResult['refused']>): Decision {
-  const block = checkpointBlock(null, decision.tool_name, refused.reason, refused.detail)
+  const block = checkpointBlock(null, decision.tool_name, refused)
   return { ...decision, decision: 'block', reason: block.reason, reasons: [block], remedy: block.remedy, failures: [] }
 }

@@ -157,12 +157,12 @@ const reasonIn = ({ thrown }: Ran): BlockReason | null => (thrown instanceof Not
 async function guard(call: OpenCall, runtime: ToolRuntime, claims: boolean): Promise<ReplayContractError | null> {
   const refuse = async (
     reason: BlockReason,
-    remedy: string,
+    { remedy, advice = remedy }: { readonly remedy: string; readonly advice?: string },
     block?: Partial<Decision>,
   ): Promise<ReplayContractError> => {
     runtime.openCalls.resolve(call, notExecuted(call, reason))
     await runtime.deliver()
-    return blocked(runtime, { ...blockedDecision(call.decision, reason, remedy), ...block }, remedy)
+    return blocked(runtime, { ...blockedDecision(call.decision, reason, remedy), ...block }, advice)
   }
   // A kill stops tools everywhere, also where nothing is enforced.
   if (!runtime.enforcing(call.by)) return runtime.killed() ? refuse('killed', WAS_KILLED) : null
@@ -180,7 +180,9 @@ async function guard(call: OpenCall, runtime: ToolRuntime, claims: boolean): Pro
       runtime.openCalls.putBack(call)
       throw error
     }
-    return refuse(runtime.killed() ? 'killed' : 'precondition_not_met', messageOf(error))
+    const advice = messageOf(error)
+    if (runtime.killed()) return refuse('killed', { ...WAS_KILLED, advice })
+    return refuse('precondition_not_met', { remedy: NOT_OPEN, advice })
   }
   if (runtime.killed()) return refuse('killed', WAS_KILLED)
   // The server judged the text that it was sent: the tool gets no other reading of it.
@@ -190,7 +192,7 @@ async function guard(call: OpenCall, runtime: ToolRuntime, claims: boolean): Pro
   const violated = checkExecution(runtime.authority().plan, call.toolName, call.arguments)
   if (violated === null) return null
   const { reason, remedy, failures, contract_file } = violated
-  return refuse(reason, remedy, { failures, contract_file: contract_file ?? null, reasons: [violated] })
+  return refuse(reason, { remedy }, { failures, contract_file: contract_file ?? null, reasons: [violated] })
 }
 
 /** Asks until an answer is fresh: one that came while this process was stopped says nothing about now. */
@@ -218,21 +220,30 @@ async function claim(call: OpenCall, runtime: ToolRuntime): Promise<ReplayContra
       throw error
     }
     runtime.openCalls.drop(call)
-    const reason = runtime.killed() ? 'killed' : 'execution_constraint_violated'
-    const remedy = messageOf(error)
-    return blocked(runtime, blockedDecision(call.decision, reason, remedy), remedy)
+    const isKilled = runtime.killed()
+    const decision = isKilled
+      ? blockedDecision(call.decision, 'killed', WAS_KILLED.remedy)
+      : blockedDecision(call.decision, 'execution_constraint_violated', NOT_OPEN)
+    return blocked(runtime, decision, messageOf(error))
   }
 }
 
-const READ_OTHERWISE = 'the server judged other arguments than those of this call; propose the call again'
-const WAS_KILLED = 'the session was killed; start a new one to continue'
+const READ_OTHERWISE = {
+  remedy: 'The arguments are not those that were allowed, so the call did not run. Propose it again.',
+  advice: 'the server judged other arguments than this process has read; propose the call again',
+} as const
+/** What the model is told, and what the program. */
+const WAS_KILLED = {
+  remedy: 'The session was stopped. Make no more tool calls.',
+  advice: 'the session was killed; start a new one to continue',
+} as const
 
 function runUnjudged({ name, executor, args, callId }: Invocation, runtime: ToolRuntime): unknown {
   if (runtime.killed()) {
     throw blocked(
       runtime,
-      blockedDecision({ tool_name: name, call_id: callId ?? '' }, 'killed', WAS_KILLED),
-      WAS_KILLED,
+      blockedDecision({ tool_name: name, call_id: callId ?? '' }, 'killed', WAS_KILLED.remedy),
+      WAS_KILLED.advice,
     )
   }
   const id = callId ?? `${name}:unjudged`
@@ -254,28 +265,35 @@ function notAllowed(runtime: ToolRuntime, invocation: Invocation): ReplayContrac
   )
 }
 
-const NOT_APPROVED_YET = 'It needs the approval of a person, and nobody has approved it yet.'
+const NOT_APPROVED_YET = 'The call needs the approval of a person, and nobody has approved it yet.'
 
 function argumentsDiffer(
   runtime: ToolRuntime,
   { decision }: OpenCall,
   changed: readonly string[],
 ): ReplayContractError {
-  const remedy = `the arguments are not those that were allowed (changed: ${changed.join(', ')}); propose the changed call to have it judged`
+  const remedy = `The arguments are not those that were allowed (changed: ${changed.join(', ')}), so the call did not run. Propose the changed call to have it judged.`
   return blocked(runtime, blockedDecision(decision, 'execution_constraint_violated', remedy), remedy)
 }
 
 function noAllowedCall(runtime: ToolRuntime, { name, callId }: Invocation): ReplayContractError {
   const which =
     callId === undefined ? 'with these arguments' : `under the id ${JSON.stringify(callId)} with these arguments`
-  const remedy = `no allowed call of ${name} ${which} is waiting; run a tool only for a call that create returned, unchanged and once`
-  const decision = blockedDecision({ tool_name: name, call_id: callId ?? '' }, 'execution_constraint_violated', remedy)
-  return blocked(runtime, decision, remedy)
+  const advice = `no allowed call of ${name} ${which} is waiting; run a tool only for a call that create returned, unchanged and once`
+  const decision = blockedDecision(
+    { tool_name: name, call_id: callId ?? '' },
+    'execution_constraint_violated',
+    NOT_OPEN,
+  )
+  return blocked(runtime, decision, advice)
 }
 
-/** A tool that did not run is a block like any other: the program hears of it in the same way. */
-function blocked({ onBlocked }: ToolRuntime, decision: Decision, remedy: string): ReplayContractError {
+/** For the model, which cannot change the program. */
+const NOT_OPEN = 'The call is not open: it was not allowed, or it has an outcome already.'
+
+/** A tool that did not run is a block like any other: the program hears of it in the same way. The advice is for people. */
+function blocked({ onBlocked }: ToolRuntime, decision: Decision, advice: string): ReplayContractError {
   const enforcement = enforcementOf([decision], 'reject_all')
   onBlocked(enforcement)
-  return new ReplayContractError(`${decision.tool_name} did not run: ${remedy}`, enforcement)
+  return new ReplayContractError(`${decision.tool_name} did not run: ${advice}`, enforcement)
 }

@@ -69,7 +69,7 @@ export function createOutage(options: OutageOptions): Outage {
 }
 
 function consequence({ onError, maxUnguardedCalls, client }: OutageOptions): string {
-  if (onError === 'block') return 'until it answers, calls are blocked (onError: block)'
+  if (onError === 'block') return 'until it answers, calls are blocked'
   const state =
     client.now().session === 'open'
       ? 'from the last known state of the session'
@@ -78,7 +78,7 @@ function consequence({ onError, maxUnguardedCalls, client }: OutageOptions): str
 }
 
 function unavailable(onError: 'block' | 'allow', cause: ServiceFailure): ReplayUnavailableError {
-  const why = onError === 'block' ? 'onError is block' : 'the state of the session is not known here'
-  const message = `the call is blocked because the server cannot be reached and ${why}: ${cause.message}`
+  const why = onError === 'block' ? '' : ' and the state of the session is not known here'
+  const message = `the call is blocked because the server cannot be reached${why}: ${cause.message}`
   return new ReplayUnavailableError(message, { cause })
 }

@@ -101,6 +101,6 @@ const isGoverned = (settings: ReplaySettings, mode: Mode): boolean =>
 function refusalFor({ environment, environmentKnown }: ReplaySettings, detail: string): string {
   const where = environmentKnown
     ? environment
-    : 'production, since neither the option environment nor COUNTERSIGN_ENVIRONMENT names development, staging or production'
+    : 'production, since no environment is named (COUNTERSIGN_ENVIRONMENT: development, staging or production)'
   return `calls are blocked in ${where}: ${detail}`
 }
