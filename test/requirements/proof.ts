@@ -22,7 +22,7 @@ export const proof = {
     'An approval counts for one call with exactly the arguments that were allowed: for another call, other arguments or an earlier question it opens nothing',
   'guarantee.one-open-proposal': 'While allowed calls wait for their receipts no other proposal is accepted: two calls never both use the last of a limit',
   'guarantee.judged-runs':
-    'What was judged is what runs: a call that the program changed after the verdict runs nothing, is settled as not run, and the error names the argument',
+    'What was judged is what runs: a call with values that the program changed after the verdict runs nothing, is settled as not run, and the error names them; with keys more or less it runs as it was judged',
   'guarantee.one-reading':
     'A call is blocked, and told how to mend it, if another reader could take its arguments for others: a member twice in one object, names that differ only in case, Unicode form or what cannot be seen, digits that no double has',
   'guarantee.known-shapes':

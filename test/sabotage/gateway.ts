@@ -148,8 +148,8 @@ export const gatewaySabotages: Bugs = {
   'packages/sdk/src/session/session-calls.ts': [
     {
       breaks: 'gateway.matched',
-      from: 'meant.find((call) => equalValues(call.arguments, given))',
-      to: 'meant[0]',
+      from: 'isMeant(call.toolName, call.callId) && equalValues(call.arguments, given)',
+      to: 'isMeant(call.toolName, call.callId)',
     },
   ],
   'packages/sdk/src/session/proposed-elsewhere.ts': [

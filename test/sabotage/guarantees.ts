@@ -266,8 +266,8 @@ export const guaranteeSabotages: Bugs = {
     },
     {
       breaks: 'guarantee.judged-runs',
-      from: 'if (invocation.callId === undefined) match.meant.refused = true',
-      to: 'if (invocation.callId !== null) match.meant.refused = true',
+      from: "    await settle(match.meant, notExecuted(match.meant, 'execution_constraint_violated'), runtime)\n",
+      to: '',
     },
     {
       breaks: 'guarantee.processes.fresh-word',

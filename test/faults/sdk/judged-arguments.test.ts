@@ -32,6 +32,8 @@ interface Given {
   readonly args: Args
   /** Runs the tool as this program would, by default with the object that it holds. */
   run(args?: unknown): Promise<unknown>
+  /** The same without the id of the call, where the face can. */
+  readonly runWithoutId?: (args: unknown) => Promise<unknown>
 }
 
 /** A way to be given a call of `pay` that was allowed. */
@@ -46,12 +48,17 @@ const messages = [{ role: 'user' as const, content: ask }]
 interface Tools {
   readonly tools?: Readonly<Record<string, WrappedTool | undefined>> | undefined
 }
-type WrappedTool = (args: unknown, by: { callId: string }) => Promise<unknown>
+type WrappedTool = (args: unknown, by?: { callId: string }) => Promise<unknown>
 
 function given(session: Given['session'] & Tools, id: string | undefined, args: unknown): Given {
   if (id === undefined) throw new Error('the answer has no call')
   const held = (typeof args === 'string' ? JSON.parse(args) : args) as Args
-  return { session, args: held, run: async (passed = held) => session.tools?.pay?.(passed, { callId: id }) }
+  return {
+    session,
+    args: held,
+    run: async (passed = held) => session.tools?.pay?.(passed, { callId: id }),
+    runWithoutId: async (passed) => session.tools?.pay?.(passed),
+  }
 }
 
 const chat = {
@@ -196,6 +203,11 @@ const CHANGES: Readonly<Record<string, Change>> = {
     },
   },
   'another object': { ran: 'nothing', names: 'amount', make: (call) => call.run({ ...call.args, amount: 900 }) },
+  'another object, without an id': {
+    ran: 'nothing',
+    names: 'amount',
+    make: (call) => (call.runWithoutId ?? call.run)({ ...call.args, amount: 900 }),
+  },
   'a key more': {
     ran: 'judged',
     make: (call) => {

@@ -74,10 +74,12 @@ proves(
     await expect(session.tools?.look?.({})).rejects.toThrow(ReplayContractError)
     agent.provider.enqueue(calls(['look', { at: 'x' }, 'c1']))
     await ask(['look'])
-    await expect(session.tools?.look?.({ at: 'y' })).rejects.toThrow('look did not run')
     await expect(session.tools?.look?.({ at: 'x' }, { callId: 'c9' })).rejects.toThrow('look did not run')
     await Promise.allSettled([session.tools?.look?.({ at: 'x' }), session.tools?.look?.({ at: 'x' })])
     await expect(session.tools?.look?.({ at: 'x' })).rejects.toThrow('look did not run')
+    agent.provider.enqueue(calls(['look', { at: 'x' }, 'c2']))
+    await ask(['look'])
+    await expect(session.tools?.look?.({ at: 'y' })).rejects.toThrow('look did not run')
     expect(ran).toBe(1)
   },
 )
@@ -487,8 +489,8 @@ proves(
     agent.provider.enqueue(calls(['look', { at: 'x' }, 'c1'], ['look', {}, 'c2']))
     await answering.ask(['look'])
     expect(await answering.session.tools?.look?.({ at: 'y' }, { callId: 'c1' })).toBe(
-      '"look" was blocked (execution_constraint_violated). The arguments are not those that were allowed (changed: at), so the call ' +
-        'did not run. Propose the changed call to have it judged.',
+      '"look" was blocked (execution_constraint_violated). The tool did not run: its arguments were changed after the call was ' +
+        'allowed (at). Call it again.',
     )
     expect(await answering.session.tools?.look?.({ at: 'x' }, { callId: 'c1' })).toBe(isNotOpen)
     const throwing = withTools(tools)

@@ -19,7 +19,7 @@ export interface OpenCall {
   readonly answeredBefore: number
   /** `asking`: a person has not answered yet. */
   state: 'asking' | 'allowed' | 'running' | 'resolved'
-  /** It was called with other arguments, and ran nothing: what the conversation says of it is no result. */
+  /** A host made this call with other arguments, and nothing ran. */
   refused: boolean
   /** By what this process claims it, where several may run it. */
   claimId?: string

@@ -41,7 +41,12 @@ export async function findElsewhere({ core }: SessionParts, isMeant: IsMeant, ar
       isMeant(call.tool_name, call.call_id) &&
       call.argument_hash === hash,
   )
-  if (found === undefined || asksPerson(core, found, given)) return { call: null, hasSettled: settled.length > 0 }
+  if (found === undefined || asksPerson(core, found, given)) {
+    const [meant, ...others] = openCalls.allowed().filter((call) => isMeant(call.toolName, call.callId))
+    // The only call that may be meant, with other arguments: what the conversation says of it is no result of it.
+    if (meant !== undefined && others.length === 0) meant.refused = true
+    return { call: null, hasSettled: settled.length > 0 }
+  }
   const call = openCallOf(core, found, deepFreeze(given))
   openCalls.add([call])
   return { call: allowVerdict(call), hasSettled: settled.length > 0 }

@@ -64,11 +64,10 @@ export type IsMeant = (toolName: string, callId: string) => boolean
 export function findProposed({ core, verdicts }: SessionParts, isMeant: IsMeant, args: unknown): CallVerdict | null {
   const given = jsonOf(args === undefined ? {} : args)
   if (given === undefined) return null
-  const meant = core.openCalls.allowed().filter((call) => isMeant(call.toolName, call.callId))
-  const open = meant.find((call) => equalValues(call.arguments, given))
-  if (open !== undefined) return allowVerdict(open)
-  for (const call of meant) call.refused = true
-  return verdicts.refused(isMeant, given)
+  const open = core.openCalls
+    .allowed()
+    .find((call) => isMeant(call.toolName, call.callId) && equalValues(call.arguments, given))
+  return open === undefined ? verdicts.refused(isMeant, given) : allowVerdict(open)
 }
 
 function neverRun(): never {

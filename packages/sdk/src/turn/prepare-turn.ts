@@ -4,7 +4,7 @@ import type { JsonValue, Outcome } from '@countersign/protocol'
 import type { BlockedTurn, PreflightRequest, PreflightResult, PreparedTurn } from '../authority/authority.js'
 import { blockedDecision } from '../authority/blocked-decision.js'
 import type { OpenCall } from '../authority/open-calls.js'
-import { notExecuted, reportedReceipt } from '../authority/receipts.js'
+import { reportedReceipt } from '../authority/receipts.js'
 import { isInsideTool } from '../authority/running-tools.js'
 import { CallsWaitingError, ReplayConfigError, ReplayContractError } from '../base/errors.js'
 import type { JsonObject } from '../base/json-object.js'
@@ -135,10 +135,9 @@ export function resolveEarlierCalls(session: TurnSession, provider: Provider, { 
   for (const call of openCalls.allowed()) {
     const isWrapped = settings.tools?.has(call.toolName) ?? false
     const answered = timesIn(view.answeredCallIds, call.callId)
-    const outcome = isWrapped ? outcomeNotRun(call, answered) : outcomeReported(call, answered)
-    if (answered > call.answeredBefore && !call.refused) reportUnproven(session, call, isWrapped)
-    const receipt = call.refused ? notExecuted(call, 'execution_constraint_violated') : reportedReceipt(call, outcome)
-    openCalls.resolve(call, receipt)
+    const outcome = isWrapped ? outcomeNotRun(answered) : outcomeReported(call, answered)
+    if (answered > call.answeredBefore) reportUnproven(session, call, isWrapped)
+    openCalls.resolve(call, reportedReceipt(call, outcome))
   }
 }
 
@@ -186,8 +185,7 @@ export function waitsForOthers(): CallsWaitingError {
  * The wrapper never started. What answers the call all the same may be the text of an error, or the result of the
  * program's own run of the tool: then nobody knows, and it opens nothing.
  */
-const outcomeNotRun = ({ refused }: OpenCall, answered: number): Outcome =>
-  answered === 0 || refused ? 'not_executed' : 'unknown'
+const outcomeNotRun = (answered: number): Outcome => (answered === 0 ? 'not_executed' : 'unknown')
 
 /** A new result is the program's report that the tool ran; one may also be that of an earlier call with the same id. */
 const outcomeReported = ({ answeredBefore }: OpenCall, answered: number): Outcome =>

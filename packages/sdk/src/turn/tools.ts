@@ -106,8 +106,7 @@ export async function runWrapped(invocation: Invocation, runtime: ToolRuntime): 
     if (!runtime.enforcing(runtime.decider())) return { ran: true, result: await runUnjudged(invocation, runtime) }
     if (match.meant === null) return refused(notAllowed(runtime, invocation))
     runtime.onArgumentsDiffer({ tool: invocation.name, names: match.changed, ran: false })
-    if (invocation.callId === undefined) match.meant.refused = true
-    else await settle(match.meant, notExecuted(match.meant, 'execution_constraint_violated'), runtime)
+    await settle(match.meant, notExecuted(match.meant, 'execution_constraint_violated'), runtime)
     return refused(argumentsDiffer(runtime, match.meant, match.changed))
   }
   const { call, edited } = match
@@ -229,7 +228,7 @@ async function claim(call: OpenCall, runtime: ToolRuntime): Promise<ReplayContra
 }
 
 const READ_OTHERWISE = {
-  remedy: 'The arguments are not those that were allowed, so the call did not run. Propose it again.',
+  remedy: 'The tool did not run: its arguments are not those that were allowed. Call it again.',
   advice: 'the server judged other arguments than this process has read; propose the call again',
 } as const
 /** What the model is told, and what the program. */
@@ -272,8 +271,10 @@ function argumentsDiffer(
   { decision }: OpenCall,
   changed: readonly string[],
 ): ReplayContractError {
-  const remedy = `The arguments are not those that were allowed (changed: ${changed.join(', ')}), so the call did not run. Propose the changed call to have it judged.`
-  return blocked(runtime, blockedDecision(decision, 'execution_constraint_violated', remedy), remedy)
+  const which = changed.join(', ')
+  const remedy = `The tool did not run: its arguments were changed after the call was allowed (${which}). Call it again.`
+  const advice = `its arguments are not those that were allowed (changed: ${which}); propose the changed call to have it judged`
+  return blocked(runtime, blockedDecision(decision, 'execution_constraint_violated', remedy), advice)
 }
 
 function noAllowedCall(runtime: ToolRuntime, { name, callId }: Invocation): ReplayContractError {
