@@ -139,8 +139,8 @@ export const sdkSabotages: Bugs = {
   'packages/sdk/src/turn/tools.ts': [
     {
       breaks: 'block.killed',
-      from: "  if (runtime.killed()) return refuse('killed', WAS_KILLED)",
-      to: "  if (runtime.killed() && call.ageMs() > TRUSTED_DECISION_MS) return refuse('killed', WAS_KILLED)",
+      from: "    if (runtime.killed()) return refuse('killed', { ...WAS_KILLED, advice })\n",
+      to: '',
     },
     {
       breaks: 'contract.execution-constraints',
