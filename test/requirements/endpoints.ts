@@ -51,4 +51,5 @@ export const endpoints = {
   'endpoint.signup.mail': 'POST /api/auth/signup sets off a verification mail',
   'endpoint.forgot-password': 'POST /api/auth/forgot-password takes a request for a reset',
   'endpoint.forgot-password.always-ok': 'POST /api/auth/forgot-password answers 200 for known and unknown addresses alike',
+  'reference.bodies': 'The API description says of each request body which fields it has, also where every body is answered',
 } satisfies Facts

@@ -59,8 +59,8 @@ export const accountSabotages: Bugs = {
     { breaks: 'limit.forgot-password.others', from: 'isQuiet ? key : address', to: 'key' },
     {
       breaks: 'limit.forgot-password',
-      from: "within && parsed.success ? key : ''",
-      to: "within || parsed.success ? key : ''",
+      from: "waitSeconds === 0 ? key : ''",
+      to: 'key',
     },
   ],
   'packages/server/src/accounts/reset-password.ts': [

@@ -1,4 +1,6 @@
 import { expect, test } from 'vitest'
+import { proves } from '../../../test/support/proves.js'
+import type { Route } from './http/route.js'
 import { openApiDocument } from './openapi.js'
 import { ROUTES } from './routes.js'
 
@@ -42,6 +44,19 @@ test.each(operations.map((operation) => [operation.operationId, operation] as co
       })
   },
 )
+
+proves('reference.bodies', async () => {
+  const bodyOf = (name: string) => {
+    const found = operations.find(({ operationId }) => operationId === name)?.requestBody
+    const reference = found?.content['application/json']?.schema.$ref ?? ''
+    return schemas[reference.replace('#/components/schemas/', '')]
+  }
+  for (const [name, { body }] of Object.entries<Route>(ROUTES)) {
+    if (body !== undefined) expect([name, bodyOf(name)]).toEqual([name, expect.objectContaining({ type: 'object' })])
+  }
+  for (const name of ['signup', 'login', 'forgotPassword', 'resendVerification'])
+    expect([name, bodyOf(name)?.properties]).toEqual([name, expect.objectContaining({ email: expect.anything() })])
+})
 
 test('every reference leads to something in the document', () => {
   expect(references.length).toBeGreaterThan(0)

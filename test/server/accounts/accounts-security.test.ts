@@ -331,19 +331,71 @@ proves(
     const { person } = await signedUp()
     await runtime.instances[0].parts.accounts.mail.idle()
     const before = mailbox.mails.length
-    for (let i = 0; i < 5; i += 1) {
-      expect((await person.call('resendVerification', { body: { email: person.email } })).status).toBe(200)
+    const resend = async () => {
+      const { status, headers } = await person.call('resendVerification', { body: { email: person.email } })
       await runtime.instances[0].parts.accounts.mail.idle()
+      const waitMinutes = Math.round(Number(headers.get('retry-after') ?? 0) / 60)
+      return [status, waitMinutes, mailbox.mails.length - before]
     }
-    expect(mailbox.mails.length - before).toBe(3)
+    const answers = []
+    for (let at = 0; at < 5; at++) answers.push(await resend())
+    expect(answers).toEqual([
+      [200, 0, 1],
+      [200, 0, 2],
+      [200, 0, 3],
+      [429, 20, 3],
+      [429, 20, 3],
+    ])
     // Three an hour are one in twenty minutes.
-    const sentAfter = async (minutes: number) => {
+    const resendAfter = async (minutes: number) => {
       await passTime(runtime.sql, minutes * 60_000, ['buckets'])
-      await person.call('resendVerification', { body: { email: person.email } })
-      await runtime.instances[0].parts.accounts.mail.idle()
-      return mailbox.mails.length - before
+      return resend()
     }
-    expect([await sentAfter(15), await sentAfter(5), await sentAfter(15)]).toEqual([3, 4, 4])
+    expect(await resendAfter(15)).toEqual([429, 5, 3])
+    expect(await resendAfter(5)).toEqual([200, 0, 4])
+    expect(await resendAfter(15)).toEqual([429, 5, 4])
+  },
+)
+
+proves('auth.verification.resend-limit', 'unknown and verified addresses are answered and limited alike', async () => {
+  const { person } = await signedUp()
+  const verified = (await signedUp()).person
+  await runtime.sql`update users set email_verified_at = now() where email = ${verified.email}`
+  const answersFor = async (email: string) => {
+    await refillBuckets()
+    const answers = []
+    for (let at = 0; at < 4; at++) {
+      const { status, text, headers } = await new Person(runtime.fetch).call('resendVerification', { body: { email } })
+      const shown = text.replace(/\d+ seconds|"retry_after_seconds":\d+|"\w+_id":"[^"]*"/g, '')
+      answers.push([status, shown, Math.round(Number(headers.get('retry-after')) / 60)])
+    }
+    return answers
+  }
+  const known = await answersFor(person.email)
+  expect(known.map(([status]) => status)).toEqual([200, 200, 200, 429])
+  expect(await answersFor('nobody@example.test')).toEqual(known)
+  expect(await answersFor(verified.email)).toEqual(known)
+})
+
+proves(
+  'auth.verification.resend',
+  'without an address, to whoever is signed in, and never where no mail is sent',
+  async () => {
+    const { person } = await signedUp()
+    await runtime.instances[0].parts.accounts.mail.idle()
+    await refillBuckets()
+    const before = mailbox.mails.length
+    expect((await person.call('resendVerification', { body: {} })).body).toEqual({ ok: true, mail: 'sent' })
+    expect((await person.call('resendVerification')).status).toBe(200)
+    await runtime.instances[0].parts.accounts.mail.idle()
+    expect(mailbox.mails.slice(before).map(({ to }) => to)).toEqual([person.email, person.email])
+    const stranger = new Person(runtime.fetch)
+    for (const rawBody of ['{}', '', '[]', '{"email":null}', '{"email":"no address"}']) {
+      const answer = await stranger.call('resendVerification', { rawBody })
+      expect([rawBody, answer.status, answer.code]).toEqual([rawBody, 400, 'INVALID_REQUEST'])
+    }
+    await runtime.sql`update users set email_verified_at = now() where email = ${person.email}`
+    expect((await person.call('resendVerification', { body: {} })).status).toBe(400)
   },
 )
 

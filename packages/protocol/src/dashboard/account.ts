@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { timeSchema } from '../base/ids.js'
 import { QUOTA_NAMES } from '../base/limits.js'
+import { ignoredUnlessFits } from '../http/ignored-unless-fits.js'
 import { pageQuery } from '../http/paging.js'
 
 /** One address, as people type it: no display name, no list, no line break, nothing invisible that makes it read as another. */
@@ -43,12 +44,14 @@ export const signupReply = z.strictObject({ user: userViewSchema, api_key: z.str
 export const loginBody = z.object({ email: z.string().max(254), password: z.string().max(256) })
 export const loginReply = z.strictObject({ user: userViewSchema })
 export const meReply = z.strictObject({ user: userViewSchema, mail: mailDeliverySchema })
-export const forgotPasswordBody = z.unknown()
+/** Malformed addresses count as unknown ones: the reply is always the same. */
+export const forgotPasswordBody = z.object({ email: ignoredUnlessFits(emailSchema) })
 export const resetPasswordBody = z.object({ token: tokenSchema, password: passwordSchema })
 export const verifyEmailBody = z.object({ token: tokenSchema })
-export const resendVerificationBody = z.unknown()
+/** Without an address: that of whoever is signed in. */
+export const resendVerificationBody = z.object({ email: emailSchema.optional() })
 export const doneReply = z.strictObject({ ok: z.literal(true) })
-/** The same whether or not an email is sent. */
+/** The same whether or not an account has the address, and so whether or not an email is sent. */
 export const mailAskedReply = z.strictObject({ ok: z.literal(true), mail: mailDeliverySchema })
 
 export const keyViewSchema = z.strictObject({

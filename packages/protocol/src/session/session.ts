@@ -13,6 +13,7 @@ import {
 import { jsonObjectSchema, jsonSchema } from '../base/json.js'
 import { LIMITS } from '../base/limits.js'
 import { compiledSessionSchema } from '../contract/plan.js'
+import { ignoredUnlessFits } from '../http/ignored-unless-fits.js'
 import { sessionActivitySchema, sessionStatusSchema } from './session-status.js'
 import { workflowJoinSchema } from './workflow.js'
 
@@ -189,9 +190,6 @@ export const toolFilterReply = z.strictObject({
   control_revision: z.int(),
   ledger: ledgerHeadSchema,
 })
-
-/** Whatever is sent with a stop: what of it does not fit is ignored. */
-const ignoredUnlessFits = <T extends z.ZodType>(schema: T) => schema.optional().catch(undefined)
 
 export const reportBypassBody = z.object({
   method: ignoredUnlessFits(z.string().max(128)),

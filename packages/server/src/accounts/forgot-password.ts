@@ -7,6 +7,6 @@ export async function forgotPassword(
   ctx: OpenContext,
   { body }: Input<Routes['forgotPassword']>,
 ): Promise<Reply<Routes['forgotPassword']>> {
-  await requestMail(ctx, body, 'reset', 'forgot')
+  await requestMail(ctx, body.email ?? null, 'reset', 'forgot')
   return { ok: true, mail: ctx.app.accounts.mailDelivery }
 }

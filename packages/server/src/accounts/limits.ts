@@ -30,20 +30,17 @@ const ACCOUNT_LIMITS = {
 } as const satisfies Record<string, Limit>
 export type AccountLimit = keyof typeof ACCOUNT_LIMITS
 
-/** Whether each of the limits had a token. All are taken, so that the reply says nothing about which one was used up. */
-export async function takeAll(ctx: OpenContext, takes: readonly (readonly [AccountLimit, string])[]): Promise<boolean> {
-  let taken = true
-  for (const [limit, owner] of takes) {
-    const answer = await inEntrance(ctx, (sql) => takeToken(sql, bucketOf(limit, owner)))
-    taken = answer.taken && taken
-  }
-  return taken
+/** Takes from the limit. Returns after how many seconds it will have a token again; 0: it had one. */
+export async function takeOrWait(ctx: OpenContext, limit: AccountLimit, owner: string): Promise<number> {
+  const { taken, tokens } = await inEntrance(ctx, (sql) => takeToken(sql, bucketOf(limit, owner)))
+  const { capacity, fillSeconds } = ACCOUNT_LIMITS[limit]
+  return taken ? 0 : Math.max(1, Math.ceil(((1 - tokens) * fillSeconds) / capacity))
 }
 
-/** Takes from each limit or refuses with 429. */
-export async function requireAll(ctx: OpenContext, takes: readonly (readonly [AccountLimit, string])[]): Promise<void> {
-  if (await takeAll(ctx, takes)) return
-  const [limit] = takes[0] ?? ['login_ip']
+/** Takes from the limit or refuses with 429. */
+export async function requireToken(ctx: OpenContext, limit: AccountLimit, owner: string): Promise<void> {
+  if ((await takeOrWait(ctx, limit, owner)) === 0) return
+  // The same for all: how much of it others have used is nobody's business.
   const { capacity, fillSeconds } = ACCOUNT_LIMITS[limit]
   throw new ApiError('RATE_LIMITED', {}, { 'retry-after': String(Math.ceil(fillSeconds / capacity)) })
 }

@@ -6,7 +6,7 @@ import type { OpenContext } from '../context/context.js'
 import { inEntrance } from '../entry/senders.js'
 import { type Credentials, emailKey, findCredentials, loadUser, rehashPassword } from '../store/accounts/accounts.js'
 import { browserOf, knowBrowser } from './browser.js'
-import { requireAll } from './limits.js'
+import { requireToken } from './limits.js'
 import { signIn } from './sign-in.js'
 import { userView } from './user-view.js'
 
@@ -17,7 +17,7 @@ export async function login(ctx: OpenContext, { body }: { body: Body }): Promise
   const key = emailKey(body.email)
   const { deviceId, applicant } = browserOf(ctx, key)
   if (deviceId === null) await limitStranger(ctx, key)
-  else await requireAll(ctx, [['login_device', `${deviceId} ${key}`]])
+  else await requireToken(ctx, 'login_device', `${deviceId} ${key}`)
   const credentials = await inEntrance(ctx, (sql) => findCredentials(sql, key))
   const matches = await ctx.app.accounts.passwords.verify(body.password, credentials?.passwordHash ?? null, applicant)
   const granted = matches && credentials !== undefined
@@ -35,10 +35,10 @@ export async function login(ctx: OpenContext, { body }: { body: Body }): Promise
 /** Wrong tries of strangers slow strangers: a browser that has signed in to the account before is not counted here. */
 async function limitStranger(ctx: OpenContext, key: string): Promise<void> {
   const address = addressKey(ctx.request.clientAddress)
-  await requireAll(ctx, [['login_ip', address]])
+  await requireToken(ctx, 'login_ip', address)
   // One after another: tries that are refused already leave nothing behind, and use up nothing of the account's.
-  await requireAll(ctx, [['login_pair', `${address} ${key}`]])
-  await requireAll(ctx, [['login_email', key]])
+  await requireToken(ctx, 'login_pair', `${address} ${key}`)
+  await requireToken(ctx, 'login_email', key)
 }
 
 /** A password that was hashed with other parameters than today's is hashed anew while it is at hand. */

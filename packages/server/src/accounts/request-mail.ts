@@ -1,5 +1,3 @@
-import { emailSchema } from '@countersign/protocol'
-import { z } from 'zod'
 import { addressKey } from '../base/address-key.js'
 import { makeId } from '../base/crypto/secrets.js'
 import { auditByEmail } from '../context/audit.js'
@@ -8,28 +6,27 @@ import { inEntrance } from '../entry/senders.js'
 import { emailKey } from '../store/accounts/accounts.js'
 import type { MailKind } from '../store/accounts/mail.js'
 import { queueMailByEmail } from '../store/accounts/mail.js'
-import { takeAll } from './limits.js'
-
-const bodySchema = z.object({ email: emailSchema })
+import { takeOrWait } from './limits.js'
 
 /**
- * Queues a mail to the account with this address, if there is one. Malformed, unknown, over the limit: the caller cannot
- * distinguish them, by reply or by work done.
+ * Queues a mail to the account with this address, if there is one. Malformed (null), unknown, over the limit: the caller
+ * cannot distinguish them by work done. Returns after how many seconds the next is accepted; 0: this one was.
  */
 export async function requestMail(
   ctx: OpenContext,
-  body: unknown,
+  email: string | null,
   kind: MailKind,
   limit: 'forgot' | 'resend',
-): Promise<void> {
-  const parsed = bodySchema.safeParse(body)
-  const key = parsed.success ? emailKey(parsed.data.email) : ''
+): Promise<number> {
+  const key = email === null ? '' : emailKey(email)
   const address = addressKey(ctx.request.clientAddress)
-  const isQuiet = await takeAll(ctx, [[`${limit}_ip`, address]])
+  const waitOfAddress = await takeOrWait(ctx, `${limit}_ip`, address)
+  const isQuiet = waitOfAddress === 0
   // Whoever has asked too often takes from itself: it must not use up what the account may get.
-  const within = await takeAll(ctx, [[`${limit}_email`, isQuiet ? key : address]])
+  const waitOfEmail = await takeOrWait(ctx, `${limit}_email`, isQuiet ? key : address)
+  const waitSeconds = Math.max(waitOfAddress, waitOfEmail)
   // An address that no account can have, so that a refused request does the same work.
-  const target = isQuiet && within && parsed.success ? key : ''
+  const target = waitSeconds === 0 ? key : ''
   const mailId = makeId(ctx.app.random, 'mail')
   await inEntrance(ctx, (sql) => queueMailByEmail(sql, { mailId, emailKey: target, kind }))
   if (kind === 'reset') {
@@ -37,4 +34,5 @@ export async function requestMail(
     await inEntrance(ctx, (sql) => auditByEmail(sql, ctx, audited))
   }
   ctx.app.accounts.mail.wake()
+  return waitSeconds
 }

@@ -9,7 +9,7 @@ import { revokeActiveKeys } from '../store/accounts/api-keys.js'
 import { consumeMailToken } from '../store/accounts/mail.js'
 import { revokeRefreshTokensOf } from '../store/accounts/refresh-tokens.js'
 import { knowBrowser, stranger } from './browser.js'
-import { requireAll } from './limits.js'
+import { requireToken } from './limits.js'
 
 /**
  * Uses the token up, sets the password and signs everyone out, all or nothing. The person who opened an account whose address
@@ -19,7 +19,7 @@ export async function resetPassword(
   ctx: OpenContext,
   { body }: Input<Routes['resetPassword']>,
 ): Promise<Reply<Routes['resetPassword']>> {
-  await requireAll(ctx, [['token_ip', addressKey(ctx.request.clientAddress)]])
+  await requireToken(ctx, 'token_ip', addressKey(ctx.request.clientAddress))
   const passwordHash = await ctx.app.accounts.passwords.hash(body.password, stranger(ctx.request.clientAddress))
   const email = await ctx.app.database.transaction('accounts', async (tx) => {
     const owner = await consumeMailToken(tx, { hash: sha256(body.token), kind: 'reset' })

@@ -8,13 +8,13 @@ import { emailKey, insertAccount, loadUser } from '../store/accounts/accounts.js
 import { insertKey } from '../store/accounts/api-keys.js'
 import { queueMailByEmail } from '../store/accounts/mail.js'
 import { knowBrowser, stranger } from './browser.js'
-import { requireAll } from './limits.js'
+import { requireToken } from './limits.js'
 import { signIn } from './sign-in.js'
 import { userView } from './user-view.js'
 
 /** A tenant, its first user, its first key (shown here and never again), and a verification mail that nobody waits for. */
 export async function signup(ctx: OpenContext, { body }: Input<Routes['signup']>): Promise<Reply<Routes['signup']>> {
-  await requireAll(ctx, [['signup_ip', addressKey(ctx.request.clientAddress)]])
+  await requireToken(ctx, 'signup_ip', addressKey(ctx.request.clientAddress))
   const passwordHash = await ctx.app.accounts.passwords.hash(body.password, stranger(ctx.request.clientAddress))
   const tenantId = makeId(ctx.app.random, 'tn')
   const userId = makeId(ctx.app.random, 'us')

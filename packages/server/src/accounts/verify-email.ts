@@ -6,14 +6,14 @@ import { auditPerson } from '../context/audit.js'
 import type { OpenContext } from '../context/context.js'
 import { markVerified } from '../store/accounts/accounts.js'
 import { consumeMailToken } from '../store/accounts/mail.js'
-import { requireAll } from './limits.js'
+import { requireToken } from './limits.js'
 
 /** Uses the token up; from the next request on the tenant's keys work. */
 export async function verifyEmail(
   ctx: OpenContext,
   { body }: Input<Routes['verifyEmail']>,
 ): Promise<Reply<Routes['verifyEmail']>> {
-  await requireAll(ctx, [['token_ip', addressKey(ctx.request.clientAddress)]])
+  await requireToken(ctx, 'token_ip', addressKey(ctx.request.clientAddress))
   await ctx.app.database.transaction('accounts', async (tx) => {
     const owner = await consumeMailToken(tx, { hash: sha256(body.token), kind: 'verify' })
     if (owner === undefined) throw new ApiError('INVALID_TOKEN')

@@ -1,3 +1,4 @@
+import { ApiProblem } from '../../api/api.js'
 import { useApi, useChange } from '../../api/use-api.js'
 import { Button } from '../basic/button.js'
 import { Icon } from '../basic/icon.js'
@@ -7,6 +8,7 @@ import { MailNote } from './mail-note.js'
 export function VerifyBanner() {
   const { data } = useApi('me', {}, { pollMs: 10_000 })
   const resend = useChange('resendVerification')
+  const waitSeconds = resend.error instanceof ApiProblem ? resend.error.retryAfterSeconds : undefined
   if (data === undefined || data.user.email_verified) return null
   return (
     <div className="strip strip-warn" role="status">
@@ -16,14 +18,16 @@ export function VerifyBanner() {
         <MailNote mail={data.mail} to={data.user.email} />
       </p>
       {resend.isSuccess ? (
-        <span>
-          {data.mail === 'sent' ? 'It is on its way, which may take a minute' : 'A new link is ready'}, unless three
-          were asked for within the hour: then wait a while.
-        </span>
+        <span>{data.mail === 'sent' ? 'It is on its way, which may take a minute.' : 'A new link is ready.'}</span>
       ) : (
-        <Button busy={resend.isPending} onClick={() => resend.mutate({ body: { email: data.user.email } })}>
-          {resend.isError ? 'Failed, try again' : data.mail === 'sent' ? 'Send it again' : 'Create a new link'}
-        </Button>
+        <>
+          {waitSeconds === undefined ? null : (
+            <span>Three were sent within the hour. The next can be sent in {Math.ceil(waitSeconds / 60)} min.</span>
+          )}
+          <Button busy={resend.isPending} onClick={() => resend.mutate({ body: {} })}>
+            {resend.isError ? 'Failed, try again' : data.mail === 'sent' ? 'Send it again' : 'Create a new link'}
+          </Button>
+        </>
       )}
     </div>
   )
