@@ -10,6 +10,7 @@ export const errors = {
   'error.email-not-verified': "An unverified account's /api/v1/ request is answered 403 with code EMAIL_NOT_VERIFIED",
   'error.forgot-password-ok': 'forgot-password answers 200 for any address',
   'error.proposal-stale': 'A proposal with a stale prepared request is rejected',
+  'error.proposal-replaced': 'A proposal with a prepared request that a newer preflight with tools replaced is rejected, and the error says so',
   'error.proposal-consumed': 'A proposal with a consumed prepared request is rejected',
   'error.invalid-label': 'A request with an invalid label is rejected',
   'error.contract.reject-all': 'ReplayContractError is thrown for a block under reject_all',

@@ -72,7 +72,8 @@ const runtimeRoutes = {
   preflight: {
     ...write,
     path: `${SESSION}/preflight`,
-    summary: 'Prepare a request bound to the current state; narrows the tools',
+    summary:
+      'Prepare a request bound to the current state; narrows the tools; with tools, replaces the request prepared before',
     params: sessionPath,
     body: turn.preflightBody,
     reply: turn.preflightReply,

@@ -112,15 +112,21 @@ test('the same preflight again after its proposal is 409 PREPARED_REQUEST_CONSUM
   expect((await session.preflight(given)).problem.code).toBe('PREPARED_REQUEST_CONSUMED')
 })
 
-test('a newer preflight with tools voids the older one; one without tools does not', async () => {
-  const session = await openSession(api)
-  const older = randomUUID()
-  await session.preflight({ prepared_request_id: older })
-  await session.preflight({ tools: [] })
-  expect((await session.load()).session.state.lastNarrowing).not.toBeNull()
-  await session.preflight()
-  expect((await session.propose(older, [LOOKUP])).problem.code).toBe('PREPARED_REQUEST_STALE')
-})
+proves(
+  'error.proposal-replaced',
+  'a newer preflight with tools voids the older one; one without tools does not',
+  async () => {
+    const session = await openSession(api)
+    const older = randomUUID()
+    await session.preflight({ prepared_request_id: older })
+    await session.preflight({ tools: [] })
+    expect((await session.load()).session.state.lastNarrowing).not.toBeNull()
+    await session.preflight()
+    const { status, problem } = await session.propose(older, [LOOKUP])
+    expect([status, problem.code]).toEqual([409, 'PREPARED_REQUEST_STALE'])
+    expect(problem.detail).toContain('a newer preflight replaced this prepared request')
+  },
+)
 
 test('a preflight beside the main loop leaves the prepared request with tools in force', async () => {
   const session = await openSession(api)

@@ -113,7 +113,11 @@ export const ERRORS = {
     title: 'allowed calls of this session have no receipt yet',
     fix: 'report the outcome of the pending calls it lists',
   },
-  PREPARED_REQUEST_STALE: { status: 409, title: 'the session changed since preflight', fix: PREFLIGHT_AGAIN },
+  PREPARED_REQUEST_STALE: {
+    status: 409,
+    title: 'the session changed since preflight, or a newer preflight replaced the request',
+    fix: PREFLIGHT_AGAIN,
+  },
   PREPARED_REQUEST_CONSUMED: {
     status: 409,
     title: 'the prepared request has already been used',
