@@ -221,7 +221,7 @@ export const guaranteeSabotages: Bugs = {
   'packages/sdk/src/turn/run-tool.ts': [
     {
       breaks: 'guarantee.runs-once',
-      from: 'isCustomInput(args, judged) ? args : structuredClone(judged)',
+      from: 'call.takesText && args === judged.input ? args : structuredClone(judged)',
       to: 'args',
     },
   ],

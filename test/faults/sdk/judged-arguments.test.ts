@@ -328,3 +328,38 @@ proves(
     await call.session.close()
   },
 )
+
+const TOOLS = { look: { tool: 'look', side_effect: 'read' as const }, pay }
+
+/** The model calls `look`, which any arguments may. */
+async function looking(options: ReplayOptions, args: JsonObject) {
+  const ran: unknown[] = []
+  const tools = {
+    look: (given: unknown) => ran.push(['look', given]),
+    pay: (given: unknown) => ran.push(['pay', given]),
+  }
+  const session = openSession({ contracts: Object.values(TOOLS), diagnostics: () => {}, tools, ...options })
+  const turn = await session.prepare({ model: 'own', tools: ['look', 'pay'] })
+  await turn.propose({ calls: [{ id: 'c1', name: 'look', arguments: args }] })
+  return { session, ran }
+}
+
+for (const [mode, options] of Object.entries({ govern: inGovern, protect: {} })) {
+  proves('guarantee.judged-runs', `${mode}: another tool does not run under the id of an allowed call`, async () => {
+    const { session, ran } = await looking(options, { amount: 900 })
+    const other = await session.execute('c1', { tool: 'pay', args: { amount: 900 } })
+    expect(other).toMatchObject({ ran: false, result: expect.stringContaining('(the tool)') })
+    expect(await session.execute('c1', { args: { amount: 900 } })).toMatchObject({ ran: false })
+    expect(ran).toEqual([])
+    await session.close()
+  })
+
+  proves('guarantee.judged-runs', `${mode}: a text does not stand for the arguments of a function`, async () => {
+    for (const text of ['x', '["x"]', '']) {
+      const { session, ran } = await looking(options, { input: text, amount: 10 })
+      expect(await session.execute('c1', { args: text })).toMatchObject({ ran: false })
+      expect(ran).toEqual([])
+      await session.close()
+    }
+  })
+}

@@ -155,7 +155,7 @@ proves(
     expect(await there('pay', { to: 'ann', amount: 5 }, id)).toBe('{"done":"pay"}')
     expect(await there('look', {}, id)).toBe('{"done":"look"}')
     // The gateway that judged it hears that it has run.
-    expect(await here('pay', { amount: 5, to: 'ann' }, id)).toContain('no longer pending')
+    expect(await here('pay', { amount: 5, to: 'ann' }, id)).toContain('it has an outcome already')
     expect(await there('pay', { amount: 5, to: 'ann' }, id)).toContain('no model has proposed this call')
     // There is nothing to wait for any more, although this gateway knew of a call that had not run here.
     expect(await here('wipe', {}, id)).toBe('{"done":"wipe"}')
@@ -219,7 +219,7 @@ proves('gateway.claimed', "another tenant's, an ended and a killed session give 
     if (stop === 'ended') await api.endSession({ params, body: { fence: 1 } })
     else await api.killSession({ params, body: {} })
     for (const gateway of [strict, open]) {
-      expect(await plainHost(gateway, by)('look', {}, id)).toMatch(stop === 'ended' ? /ended/ : /killed/)
+      expect(await plainHost(gateway, by)('look', {}, id)).toMatch(stop === 'ended' ? /not open|ended/ : /killed/)
     }
   }
   expect(shop.ran).toEqual([])
@@ -321,4 +321,24 @@ proves('gateway.session.unknown', 'two gateways on one MCP session', async () =>
     'proposed own shop__look allow',
     'receipt own succeeded executed',
   ])
+})
+
+proves('gateway.matched', 'a call that was judged under the name of a client is not one of the tool', async () => {
+  const permissive = await gateways.agentWith([
+    { tool: 'shop__pay', side_effect: 'write', argument_value_invariants: [{ path: '$.amount', lte: 100 }] },
+  ])
+  const allowing = { ...flags, 'require-proposal': 'true', 'unmatched-policy': 'allow' }
+  const gateway = await gateways.start(allowing, { fetch: send })
+  const id = 'ses_prefixed'
+  provider.enqueue({ calls: [{ id: 'c1', name: 'mcp__shop__pay', arguments: { amount: 900 } }] })
+  const client = new OpenAI({ apiKey: 'sk', baseURL: gateway.openai(permissive), maxRetries: 0 })
+  const offered = [{ type: 'function' as const, function: { name: 'mcp__shop__pay', parameters: {} } }]
+  await client.chat.completions.create(
+    { model: 'm', messages: [{ role: 'user', content: 'go' }], tools: offered },
+    { headers: { 'x-countersign-session': id } },
+  )
+  expect(await plainHost(gateway, { agent: permissive, key: runtime.key })('pay', { amount: 900 }, id)).not.toContain(
+    'done',
+  )
+  expect(shop.ran).toEqual([])
 })

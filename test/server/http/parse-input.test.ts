@@ -132,6 +132,10 @@ describe('what stops', () => {
     }
   })
 
+  proves('endpoint.stops-need-nothing', 'takes any query', async () => {
+    for (const name of STOPS) expect(await reached(name, { query: { reason: 'x' } })).toEqual({})
+  })
+
   proves('endpoint.stops-need-nothing', 'uses what of the body fits, whatever type it says it is', async () => {
     for (const [, headers] of BAD_TYPES) {
       const rawBody = '{"reason":"enough","tenant_id":"tnt_other","agent":"a"}'

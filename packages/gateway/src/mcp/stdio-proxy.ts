@@ -94,10 +94,12 @@ function endOf(child: ChildProcess, program: string): Promise<End> {
     child.once('error', (error) => {
       resolve({ why: `the server ${program} could not be started: ${error.message}`, code: 1 })
     })
-    // Not `exit`: what the server wrote before it ended is still to be read.
-    child.once('close', (code, signal) => {
+    const end = (code: number | null, signal: NodeJS.Signals | null): void =>
       resolve({ why: `the server ${program} ended (${signal ?? `exit code ${code}`})`, code })
-    })
+    // What the server wrote before it ended is still to be read.
+    child.once('close', end)
+    // A process that it started may hold its output open for good.
+    child.once('exit', (code, signal) => void setTimeout(end, GRACE_MS, code, signal))
   })
 }
 

@@ -6,7 +6,10 @@ import { withoutClientPrefix } from './tool-names.js'
 import { evidenceOf } from './tool-result.js'
 
 /** What governing calls needs of a session. */
-export type CallingSession = Pick<Session<unknown>, 'prepare' | 'execute' | 'proposedCall' | 'proposedElsewhere'>
+export type CallingSession = Pick<
+  Session<unknown>,
+  'prepare' | 'execute' | 'hasContract' | 'proposedCall' | 'proposedElsewhere'
+>
 
 /** Why the gateway does not run a call that was allowed. */
 export interface Stop {
@@ -95,7 +98,7 @@ export function createToolCalls(options: ToolCallsOptions): ToolCalls {
   return {
     async call(call) {
       const session = options.session()
-      const proposed = session.proposedCall(meantBy(call), call.arguments)
+      const proposed = session.proposedCall(meantBy(session, call), call.arguments)
       if (proposed !== null) {
         const end = await runCall(session, { id: proposed.callId, call })
         tellTurnEnd()
@@ -123,11 +126,16 @@ const CANCELLED = 'the call was cancelled before it ran'
 
 const refused = (text: string): CallEnd => ({ ran: false, text })
 
-/** Whether the model's call of a tool, under this id, may be the one that the host makes. */
+/**
+ * Whether the model's call of a tool, under this id, may be the one that the host makes. With the prefix of a client it
+ * was judged under another name: where that has no contract and the tool has one, it was not judged by what counts.
+ */
 const meantBy =
-  ({ name }: HostCall) =>
-  (toolName: string, callId: string): boolean =>
-    isOfModel(callId) && withoutClientPrefix(toolName) === name
+  (session: CallingSession, { name }: HostCall) =>
+  (toolName: string, callId: string): boolean => {
+    if (!isOfModel(callId) || withoutClientPrefix(toolName) !== name) return false
+    return toolName === name || session.hasContract(toolName) || !session.hasContract(name)
+  }
 
 const isOfModel = (callId: string): boolean => !callId.startsWith(OWN_ID)
 
@@ -182,7 +190,7 @@ async function runProposedElsewhere(
   for (const one of batch) {
     const { call } = one
     // Nobody can say: it waits, like the others.
-    const found = await session.proposedElsewhere(meantBy(call), call.arguments).catch(() => null)
+    const found = await session.proposedElsewhere(meantBy(session, call), call.arguments).catch(() => null)
     hasSettled ||= found?.hasSettled ?? false
     if (found === null || found.call === null) left.push(one)
     else void runCall(session, { id: found.call.callId, call }).then(one.end).then(tellTurnEnd)

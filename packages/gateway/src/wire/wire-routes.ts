@@ -1,4 +1,4 @@
-import { findSession, readModelRequest } from '@countersign/sdk'
+import { findSession, ReplayUnavailableError, readModelRequest } from '@countersign/sdk'
 import { GatewayProblem } from '../base/problems.js'
 import { isEnforced } from '../base/session-options.js'
 import { PROVIDERS } from '../base/setting-values.js'
@@ -92,6 +92,10 @@ async function sessionOf(finder: SessionFinder, by: Parameters<SessionFinder['fi
     return await finder.find(by)
   } catch (error) {
     if (error instanceof GatewayProblem) throw error
+    // A key that is refused is refused again.
+    if (error instanceof ReplayUnavailableError && !error.mayRetry) {
+      throw new GatewayProblem('not_governed', error.message, { cause: error })
+    }
     throw new GatewayProblem(
       'service_unavailable',
       'the Countersign server could not be asked which session this conversation belongs to, so that nothing is let ' +

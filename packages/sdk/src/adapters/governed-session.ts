@@ -12,6 +12,7 @@ export type GovernedSession = Pick<
 /** A call that a framework wants to run. */
 export interface FrameworkCall {
   readonly callId: string
+  /** Of the tool that `run` runs. */
   readonly toolName: string
   /** As the framework would pass them on. */
   readonly args: unknown
@@ -33,11 +34,12 @@ export async function runFrameworkCall(session: GovernedSession, call: Framework
   const { callId, toolName, args, approvedBy } = call
   const verdict = session.verdictOf(callId)
   if (verdict === null) return { ran: false, result: notProposed(toolName) }
-  if (verdict.verdict === 'ask' && approvedBy !== null) {
+  if (verdict.verdict === 'ask' && approvedBy !== null && verdict.toolName === toolName) {
     await session.answer(verdict.id, { decision: 'approve', decided_by: approvedBy })
   }
   return session.execute(callId, {
     args,
+    tool: toolName,
     executor: (judged, context) => {
       const running = call.run(judged, context)
       return call.signal === undefined ? running : untilGivenUp(running, call.signal)

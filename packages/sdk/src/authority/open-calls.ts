@@ -8,6 +8,8 @@ export interface OpenCall {
   readonly callId: string
   readonly toolName: string
   readonly arguments: JsonObject
+  /** Of a custom tool, which takes a text: the argument `input`. */
+  readonly takesText: boolean
   readonly decision: Decision
   readonly pendingCallId: string
   readonly argumentHash: string

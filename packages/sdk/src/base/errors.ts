@@ -40,7 +40,8 @@ export class ReplayUnavailableError extends ReplayContractError {
   constructor(message: string, options?: ErrorOptions) {
     const code = codeIn(options?.cause)
     // A cause without a code is no answer of the server.
-    const mayRetry = options?.cause !== undefined && (code === null || code === 'RATE_LIMITED')
+    const mayRetry =
+      options?.cause !== undefined && (code === null || code === 'RATE_LIMITED' || code === 'REQUEST_TIMEOUT')
     super(mayRetry ? `${message}; ${TRY_AGAIN}` : message, NOTHING_DECIDED, options)
     this.mayRetry = mayRetry
   }

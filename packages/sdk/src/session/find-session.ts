@@ -1,5 +1,7 @@
 import { type Environment, LIMITS } from '@countersign/protocol'
 import { createTransport } from '../authority/transport.js'
+import { messageOf } from '../base/diagnostics.js'
+import { ReplayUnavailableError } from '../base/errors.js'
 
 /** Where sessions are looked for. */
 export interface SessionSearch {
@@ -31,6 +33,12 @@ export async function findSession({
 }: SessionSearch): Promise<string | null> {
   const transport = createTransport({ baseUrl: runtimeUrl, apiKey, timeoutMs: 10_000, fetch })
   const body = { agent, environment, ids: ids.slice(-LIMITS.findableIds) }
-  const { session_id: sessionId } = await transport.call('findSession', { body })
-  return sessionId
+  try {
+    const { session_id: sessionId } = await transport.call('findSession', { body })
+    return sessionId
+  } catch (error) {
+    throw new ReplayUnavailableError(`the session of this conversation cannot be found: ${messageOf(error)}`, {
+      cause: error,
+    })
+  }
 }

@@ -16,6 +16,8 @@ import type { SessionParts } from './core/session-parts.js'
 export interface CallToRun {
   /** The arguments of the program; they must be those that were judged. By default those are used. */
   readonly args?: unknown
+  /** The tool that the executor runs, where a framework says it: it must be the one that was judged. */
+  readonly tool?: string
   /** Runs the tool in place of the executor in the option `tools`. */
   readonly executor?: ToolExecutor
   /** Other processes that hold the session may run the call, too: the server says which of them does. */
@@ -44,7 +46,7 @@ export async function executeCall(parts: SessionParts, callId: string, given: Ca
   const { core, runtime, verdicts } = parts
   const call = core.openCalls.allowed().find((one) => one.callId === callId) ?? verdicts.of(callId)
   if (call === null) throw unknownCall(callId)
-  const { toolName: name } = call
+  const name = given.tool ?? call.toolName
   const executor = given.executor ?? core.settings.tools?.get(name)
   if (executor === undefined && verdicts.of(callId)?.verdict !== 'block') {
     throw new ReplayConfigError(

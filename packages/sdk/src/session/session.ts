@@ -107,6 +107,11 @@ export class Session<Tools = SomeTools> {
     return findElsewhere(this.#parts, isMeant, args)
   }
 
+  /** Whether the session's plan has a contract of this tool. */
+  hasContract(toolName: string): boolean {
+    return this.#parts.core.authority().plan.contracts.has(toolName)
+  }
+
   /** What was decided about a call; null if the session has not judged it lately. */
   verdictOf(callId: string): CallVerdict | null {
     return this.#parts.verdicts.of(callId)

@@ -24,12 +24,13 @@ export function matchCall(allowed: readonly OpenCall[], { name, args, callId }: 
   const candidates = allowed.filter(
     (call) => call.toolName === name && (callId === undefined || call.callId === callId),
   )
-  const readings = readingsOf(args)
-  const same = candidates.find((call) => readings.some((reading) => equalValues(call.arguments, reading)))
+  const other = candidates.length > 0 ? undefined : allowed.find((call) => call.callId === callId)
+  if (other !== undefined) return { call: null, meant: other, changed: [TOOL] }
+  const same = candidates.find((call) => readingsOf(args, call).some((reading) => equalValues(call.arguments, reading)))
   if (same !== undefined) return { call: same, edited: NONE }
   const [meant, ...others] = candidates
   if (meant === undefined || others.length > 0) return { call: null, meant: null, changed: NONE }
-  const [given] = readings
+  const [given] = readingsOf(args, meant)
   const { edited, changed } = differencesOf(meant.arguments, given)
   // Without an id nothing but equal arguments says which call is meant.
   if (changed.length > 0 || callId === undefined) return { call: null, meant, changed: [...changed, ...edited] }
@@ -53,6 +54,7 @@ function differencesOf(judged: JsonObject, given: JsonObject | undefined): Diffe
 }
 
 const WHOLE = 'the arguments as a whole'
+const TOOL = 'the tool'
 
 function compare(judged: JsonValue, given: JsonValue, at: string, differences: Differences): void {
   if (equalValues(judged, given)) return
@@ -85,11 +87,11 @@ const ISO_DATE = /^\d{4}-\d\d-\d\d/
 const isSameDate = (judged: string, given: string): boolean =>
   ISO_DATE.test(judged) && ISO_DATE.test(given) && Date.parse(judged) === Date.parse(given)
 
-/** What may have been judged: the parsed object, or a text, JSON or not, that is the input of a custom tool. */
-function readingsOf(given: unknown): JsonObject[] {
+/** What may have been judged: the parsed object, or the text, JSON or not, that a custom tool takes. */
+function readingsOf(given: unknown, { takesText }: OpenCall): JsonObject[] {
   const value = typeof given === 'string' ? objectIn(given) : jsonOf(given === undefined ? {} : given)
   const parsed = isJsonObject(value) ? [value] : []
-  return typeof given === 'string' ? [...parsed, { input: given }] : parsed
+  return takesText && typeof given === 'string' ? [...parsed, { input: given }] : parsed
 }
 
 const isJsonObject = (value: unknown): value is JsonObject =>

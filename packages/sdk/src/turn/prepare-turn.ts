@@ -143,7 +143,9 @@ export function resolveEarlierCalls(session: TurnSession, provider: Provider, { 
 
 /** A gateway runs no tool: what became of one stands in the conversation, with its result. */
 function resolveByHistory({ openCalls, authority, notes }: TurnSession, results: ReportedResults): void {
-  for (const call of [...openCalls.asking(), ...openCalls.allowed()]) {
+  // Only calls that the gateway itself runs wait for a person.
+  for (const call of openCalls.asking()) openCalls.resolve(call, reportedReceipt(call, 'not_executed'))
+  for (const call of openCalls.allowed()) {
     const receipt = call.refused
       ? reportedReceipt(call, 'unknown')
       : results.receiptFor(call, call.callId, authority().saltOf(call.by))

@@ -87,12 +87,14 @@ function openCall(
   { calls, answeredIds, ageMs }: ProposedCalls,
   { by }: ProposalVerdict,
 ): OpenCall | null {
-  const args = calls.find(({ index }) => index === decision.index)?.arguments ?? null
+  const call = calls.find(({ index }) => index === decision.index)
+  const args = call?.arguments ?? null
   if (decision.pending_call_id === null || args === null) return null
   return {
     callId: decision.call_id,
     toolName: decision.tool_name,
     arguments: args,
+    takesText: call?.kind === 'custom',
     decision,
     pendingCallId: decision.pending_call_id,
     argumentHash: decision.argument_hash ?? '',

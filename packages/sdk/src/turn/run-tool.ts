@@ -1,4 +1,3 @@
-import type { JsonObject } from '@countersign/protocol'
 import type { Authority } from '../authority/authority.js'
 import type { OpenCall, OpenCalls } from '../authority/open-calls.js'
 import type { Execution } from '../authority/receipts.js'
@@ -29,9 +28,9 @@ export async function runTool(
   const limit = createTimeLimit(killSignal)
   const running = startTool(openCalls)
   try {
-    // The tool gets the value that was judged, not an object that the program could still change.
+    // The tool gets the value that was judged, not an object that the program could still change: a custom tool its text.
     const judged = call.arguments
-    const given = isCustomInput(args, judged) ? args : structuredClone(judged)
+    const given = call.takesText && args === judged.input ? args : structuredClone(judged)
     const context: ToolContext = {
       callId: call.callId,
       idempotencyKey: call.decision.idempotency_key ?? call.pendingCallId,
@@ -116,6 +115,3 @@ function codeOf(thrown: unknown): string {
   const code: unknown = Reflect.get(thrown, 'code')
   return typeof code === 'string' && code !== '' ? code : thrown.name
 }
-
-/** A custom tool takes the text itself; JSON text of a function's arguments is passed on parsed. */
-const isCustomInput = (given: unknown, args: JsonObject): boolean => typeof given === 'string' && args.input === given

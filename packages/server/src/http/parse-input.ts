@@ -19,7 +19,7 @@ export async function parseInput(
   const shape = route.body === undefined || sender.read ? null : route.body
   return {
     params: route.params === undefined ? {} : checked(route.params, params, 'path'),
-    query: request.query.length <= 1 && route.query === undefined ? {} : checkedQuery(route, request.query),
+    query: hasNoQuery(route, request) ? {} : checkedQuery(route, request.query),
     body: shape === null ? value : await checkedBody(shape, value, { request, owner: sender.owner }),
   } as Input<Route>
 }
@@ -64,6 +64,9 @@ async function readInput(route: Route, request: HttpRequest, sender: Sender): Pr
   }
 }
 
+const hasNoQuery = (route: Route, { query }: HttpRequest): boolean =>
+  route.query === undefined && (query.length <= 1 || takesAny(route))
+
 /** What stops a session, a workflow, an agent or a key must not fail because of its body. */
 const takesAny = ({ lenientBody, throttle }: Route): boolean => lenientBody === true && throttle === 'stop'
 
@@ -71,7 +74,8 @@ async function readValue(route: Route, request: HttpRequest, sender: Sender): Pr
   const { owner, bodies, turns, read } = sender
   const work = <Result>(steps: Steps<Result>) => (isLong(request) ? inOwedTurns(owner, steps) : runToEnd(steps))
   if (!takesAny(route)) requireJson(request)
-  const bytes = await readBody(request, { maxBytes: maxBodyBytes(route), owner, bodies, turns })
+  const maxSeconds = takesAny(route) ? 1 : LIMITS.bodySeconds
+  const bytes = await readBody(request, { maxBytes: maxBodyBytes(route), maxSeconds, owner, bodies, turns })
   if (bytes.length > SMALL_BODY_BYTES) {
     const held = read ? bytes.length * BYTES_PER_BYTE : await work(parsedBytes(bytes, READ_HERE))
     await bodies.beforeParsing(request.incoming, owner, held)

@@ -46,11 +46,10 @@ export function claudeServer<Server extends ToolServer>(
 ): Server {
   const { approver = 'user', toolName = canonicalName } = options
   const tools = server.tools ?? []
-  addFrameworkTools(
-    session,
-    tools.map(({ name }) => toolName(`mcp__${server.name}__${name}`)),
-  )
-  return { ...server, tools: tools.map((tool) => ({ ...tool, handler: governed(session, tool, approver) })) }
+  const judgedName = ({ name }: ServerTool): string => toolName(`mcp__${server.name}__${name}`)
+  addFrameworkTools(session, tools.map(judgedName))
+  const handlerOf = (tool: ServerTool) => governed(session, { tool, toolName: judgedName(tool), approver })
+  return { ...server, tools: tools.map((tool) => ({ ...tool, handler: handlerOf(tool) })) }
 }
 
 /** The calls that a handler was asked to run. What became of them is not the runtime's to tell. */
@@ -65,13 +64,29 @@ function remember(session: GovernedSession, callId: string): void {
   handled.set(session, calls.add(callId))
 }
 
+/** The calls about which the runtime was told to ask a person. */
+const asked = new WeakMap<GovernedSession, Set<string>>()
+
+const wasAsked = (session: GovernedSession, callId: string): boolean => asked.get(session)?.delete(callId) ?? false
+
+export function noteAsked(session: GovernedSession, callId: string): void {
+  asked.set(session, (asked.get(session) ?? new Set()).add(callId))
+}
+
 /** What the runtime tells a handler, as far as it is used here. */
 interface Extra {
   readonly signal?: AbortSignal
   readonly _meta?: { readonly 'claudecode/toolUseId'?: string }
 }
 
-function governed(session: GovernedSession, tool: ServerTool, approver: string) {
+interface Governed {
+  readonly tool: ServerTool
+  /** As contracts know it. */
+  readonly toolName: string
+  readonly approver: string
+}
+
+function governed(session: GovernedSession, { tool, toolName, approver }: Governed) {
   return async (args: unknown, given: unknown): Promise<object> => {
     const extra = (given ?? {}) as Extra
     const callId = extra._meta?.['claudecode/toolUseId'] ?? ''
@@ -80,10 +95,10 @@ function governed(session: GovernedSession, tool: ServerTool, approver: string) 
     try {
       const run = await runFrameworkCall(session, {
         callId,
-        toolName: tool.name,
+        toolName,
         args,
-        // The runtime has asked a person: it runs no call that was not approved.
-        approvedBy: approver,
+        // The runtime runs no call about which it was told to ask, unless a person approved it.
+        approvedBy: wasAsked(session, callId) ? approver : null,
         signal: extra.signal,
         run: async (judged, context) => {
           const signal = extra.signal === undefined ? context.signal : AbortSignal.any([context.signal, extra.signal])

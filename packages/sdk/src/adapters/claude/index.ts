@@ -4,7 +4,7 @@ import { jsonOf } from '../../base/written-json.js'
 import type { GovernedSession } from '../governed-session.js'
 import { type BatchedCall, createCallBatches } from './call-batches.js'
 import { canonicalName } from './canonical-name.js'
-import { wasHandled } from './claude-server.js'
+import { noteAsked, wasHandled } from './claude-server.js'
 import { textOf } from './tool-result.js'
 
 export { type ClaudeServerOptions, claudeServer, type ServerTool, type ToolServer } from './claude-server.js'
@@ -62,7 +62,7 @@ export function claudeHooks(session: GovernedSession, options: ClaudeOptions = {
 
   const before: Hook = async (input, toolUseId) => {
     const { tool_name = '', tool_input, tool_use_id, session_id, agent_id, prompt_id } = input as HookInput
-    return decisionOn(batches.judge, {
+    return decisionOn(session, batches.judge, {
       id: tool_use_id ?? toolUseId ?? '',
       name: toolName(tool_name),
       arguments: tool_input ?? {},
@@ -95,7 +95,7 @@ export function claudeHooks(session: GovernedSession, options: ClaudeOptions = {
     for (const { tool_use_id: callId } of (input as HookInput).tool_calls ?? []) {
       if (!batches.isOpen(callId)) continue
       const verdict = wasHandled(session, callId) ? null : session.verdictOf(callId)
-      if (verdict?.verdict === 'ask') await session.answer(verdict.id, { decision: 'deny', decided_by: approver })
+      // One that waits for a person may have been refused by a rule: the next turn settles it as not run.
       if (verdict?.verdict === 'allow') await session.settle(callId, { outcome: 'not_executed' })
       batches.ended(callId)
     }
@@ -114,13 +114,17 @@ export function claudeHooks(session: GovernedSession, options: ClaudeOptions = {
 type Decision = 'deny' | 'ask'
 
 async function decisionOn(
+  session: GovernedSession,
   judge: (call: BatchedCall) => ReturnType<ReturnType<typeof createCallBatches>['judge']>,
   call: BatchedCall,
 ): Promise<object> {
   try {
     const verdict = await judge(call)
     if (verdict.verdict === 'block') return output('deny', verdict.result)
-    if (verdict.verdict === 'ask') return output('ask', verdict.questions.map(({ reason }) => reason).join('; '))
+    if (verdict.verdict === 'ask') {
+      noteAsked(session, call.id)
+      return output('ask', verdict.questions.map(({ reason }) => reason).join('; '))
+    }
     // Whatever else the runtime asks about a call still holds.
     return {}
   } catch (error) {

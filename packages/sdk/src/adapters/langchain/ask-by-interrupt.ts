@@ -1,3 +1,4 @@
+import { ReplayConfigError } from '../../base/errors.js'
 import type { AskVerdict } from '../../turn/verdicts.js'
 import type { GovernedSession } from '../governed-session.js'
 
@@ -18,6 +19,13 @@ export interface InterruptAnswer {
   readonly reason?: string
 }
 
+/** The question stays open: the graph can be resumed again. */
+const noAnswer = (tool: string): ReplayConfigError =>
+  new ReplayConfigError(
+    `${tool} waits for a person: resume the graph with { decision: 'approve' } or { decision: 'deny' }, and decidedBy`,
+    null,
+  )
+
 /**
  * Who approved a call that needs a person; null for one that needs none, or that was denied. The first time this throws
  * LangGraph's interrupt; when the graph is resumed the tool call starts over, and the answer is there.
@@ -36,10 +44,10 @@ export async function askByInterrupt(
     arguments: verdict.arguments,
     reasons: verdict.questions.map(({ reason }) => reason),
   }
-  const given = interrupt(question) as Partial<InterruptAnswer> | null
-  const decidedBy = given?.decidedBy ?? 'user'
-  if (given?.decision === 'approve') return decidedBy
-  const reason = given?.reason
+  const given = interrupt(question) as Partial<InterruptAnswer> | null | undefined
+  if (given?.decision !== 'approve' && given?.decision !== 'deny') throw noAnswer(verdict.toolName)
+  const { decidedBy = 'user', reason } = given
+  if (given.decision === 'approve') return decidedBy
   await session.answer(verdict.id, { decision: 'deny', decided_by: decidedBy, ...(reason !== undefined && { reason }) })
   return null
 }

@@ -8,7 +8,7 @@ import {
   runFrameworkCall,
 } from '../governed-session.js'
 import { askByInterrupt } from './ask-by-interrupt.js'
-import type { Handler, ModelRequest, ModelResult, ToolRequest, ToolResult } from './langchain-types.js'
+import type { Handler, ModelRequest, ModelResult, Tool, ToolRequest, ToolResult } from './langchain-types.js'
 import { isRunHere, nameOf, turnAnswer, turnInput } from './neutral-turn.js'
 
 /** How LangChain recognises a middleware: `createMiddleware` sets it, too. */
@@ -111,7 +111,7 @@ async function runTool(
   try {
     const run = await runFrameworkCall(session, {
       callId,
-      toolName: toolCall.name,
+      toolName: nameOfRun(request, session.verdictOf(callId)?.toolName),
       args: toolCall.args,
       approvedBy,
       signal: runtime?.signal,
@@ -133,6 +133,12 @@ async function runTool(
     return told(request, handler, `${error}\n Please fix your mistakes.`)
   }
   return message ?? told(request, handler, 'The tool gave no result.')
+}
+
+/** Another middleware may have put another tool, or another name, in place of the judged one: that name, then. */
+function nameOfRun({ tool, toolCall }: ToolRequest, judged: string | undefined): string {
+  const names = [(tool as Tool | null)?.name ?? toolCall.name, toolCall.name]
+  return names.find((name) => name !== judged) ?? toolCall.name
 }
 
 /** An interrupt, or a command to a graph above: no failure of the tool. */
