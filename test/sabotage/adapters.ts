@@ -74,8 +74,8 @@ export const adapterSabotages: Bugs = {
   'packages/sdk/src/adapters/claude/call-batches.ts': [
     {
       breaks: 'face.claude',
-      from: 'if (isPassedBy) running.delete(id)',
-      to: 'if (!isPassedBy) running.delete(id)',
+      from: 'if (isPassedBy) isOver(id)',
+      to: 'if (!isPassedBy) isOver(id)',
     },
     {
       breaks: 'face.claude',

@@ -34,6 +34,9 @@ export const gatewaySabotages: Bugs = {
   'packages/sdk/src/authority/server/governed-authority.ts': [
     { breaks: 'gateway.outage-retried', from: '{ attempts: 100 }', to: '{ attempts: 4 }' },
   ],
+  'packages/sdk/src/adapters/claude/call-batches.ts': [
+    { breaks: 'gateway.hooks.no-outcome', from: 'signal?.aborted === true', to: 'signal?.aborted === null' },
+  ],
   'packages/gateway/src/http/held-body.ts': [
     {
       breaks: 'gateway.fair.bodies',

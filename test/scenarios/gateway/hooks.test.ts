@@ -16,9 +16,10 @@ const agent = await gateways.agentWith([
 
 async function hooksOf(at: { readonly url: string }) {
   const session_id = randomUUID()
-  const post = (body: object | string) =>
+  const post = (body: object | string, signal: AbortSignal | null = null) =>
     fetch(`${at.url}/${agent}/hooks/claude-code`, {
       method: 'POST',
+      signal,
       headers: { 'content-type': 'application/json' },
       body: typeof body === 'string' ? body : JSON.stringify({ session_id, cwd: '/', ...body }),
     })
@@ -68,6 +69,39 @@ proves('gateway.hooks', 'a call is judged before Claude Code runs it, and its wo
   ])
 })
 
+proves('gateway.hooks.no-outcome', 'the end of an answer settles its calls of which nothing was heard', async () => {
+  const { before, hook, sessionId } = await hooksOf(await gateways.start())
+  expect(await before('t1', 'Read')).toEqual({})
+  const since = performance.now()
+  expect(await hook('PostToolBatch', { tool_calls: [{ tool_name: 'Read', tool_use_id: 't1' }] })).toEqual({})
+  expect(await before('t2', 'Bash')).toEqual(denied('Read'))
+  expect(performance.now() - since).toBeLessThan(15_000)
+  expect(ledgerLines((await exportOf(api, sessionId)).events)).toEqual([
+    'proposed t1 Read allow',
+    'receipt t1 not_executed reported',
+    'proposed t2 Bash block precondition_not_met',
+  ])
+})
+
+proves('gateway.hooks.no-outcome', 'a call whose client has gone is not judged', async () => {
+  const { post, before, after, sessionId } = await hooksOf(await gateways.start())
+  expect(await before('t1', 'Read')).toEqual({})
+  const leaving = new AbortController()
+  const call = { hook_event_name: 'PreToolUse', tool_use_id: 't2', tool_name: 'Read', tool_input: {} }
+  const left = post(call, leaving.signal).catch(() => 'left')
+  await new Promise((later) => setTimeout(later, 500))
+  leaving.abort()
+  expect(await left).toBe('left')
+  await new Promise((later) => setTimeout(later, 500))
+  await after('t1', 'Read')
+  expect(await before('t3', 'Bash')).toEqual({})
+  expect(ledgerLines((await exportOf(api, sessionId)).events)).toEqual([
+    'proposed t1 Read allow',
+    'receipt t1 succeeded reported',
+    'proposed t3 Bash allow',
+  ])
+})
+
 proves(
   'gateway.hooks',
   'a gateway without its service denies, and what is no hook is refused with a status that blocks',
@@ -87,6 +121,8 @@ proves(
       '[]',
       'x',
       { hook_event_name: 'Stop' },
+      { hook_event_name: 'PostToolBatch' },
+      { hook_event_name: 'PostToolBatch', tool_calls: [{}] },
       { hook_event_name: 'PreToolUse', tool_name: 'Read' },
       { hook_event_name: 'PreToolUse', tool_name: 1, tool_use_id: 't' },
       { hook_event_name: 'PreToolUse', tool_name: 'Read', tool_use_id: 't', session_id: '../x' },

@@ -10,9 +10,9 @@ export interface HookCall {
 }
 
 /** Answers the hooks of one Claude Code session. */
-export type HookAnswerer = (call: HookCall) => Promise<object>
+export type HookAnswerer = (call: HookCall, signal: AbortSignal) => Promise<object>
 
-const EVENTS = ['PreToolUse', 'PostToolUse', 'PostToolUseFailure', 'SubagentStart'] as const
+const EVENTS = ['PreToolUse', 'PostToolUse', 'PostToolUseFailure', 'PostToolBatch', 'SubagentStart'] as const
 
 /**
  * Judges each call before Claude Code runs it, and takes its word for what became of it: receipts are reported. A
@@ -20,7 +20,7 @@ const EVENTS = ['PreToolUse', 'PostToolUse', 'PostToolUseFailure', 'SubagentStar
  */
 export function answerHooks(session: Session): HookAnswerer {
   const hooks = claudeHooks(session)
-  return async (call) => {
+  return async (call, signal) => {
     const event = EVENTS.find((name) => name === call.hook_event_name)
     if (event === undefined) throw unknownEvent(call.hook_event_name)
     if (event === 'SubagentStart') {
@@ -29,7 +29,7 @@ export function answerHooks(session: Session): HookAnswerer {
       return {}
     }
     const [hook] = hooks[event][0]?.hooks ?? []
-    return hook === undefined ? {} : hook(call, undefined)
+    return hook === undefined ? {} : hook(call, undefined, { signal })
   }
 }
 

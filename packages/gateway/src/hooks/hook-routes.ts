@@ -30,7 +30,7 @@ export function createHookRoute(settings: GatewaySettings, { log, fetch, apiKey 
       if (request.path !== '/claude-code' || request.method !== 'POST') throw unknownHook(request)
       const call = readCall(await readJsonText(request))
       const sessionId = `claude-${call.session_id}`
-      const answer = await answererOf(pool.get(request.agent, sessionId))(call)
+      const answer = await answererOf(pool.get(request.agent, sessionId))(call, request.signal)
       return Response.json(answer, { headers: { 'x-countersign-session': sessionId } })
     },
     close: () => pool.close(),
@@ -52,7 +52,8 @@ function readCall(text: string): HookCall {
     typeof session_id === 'string' &&
     /^[A-Za-z0-9_.:-]{1,100}$/.test(session_id) &&
     (!/ToolUse/.test(hook_event_name) || (isName(value.tool_name) && isName(value.tool_use_id))) &&
-    (value.tool_input === undefined || isObject(value.tool_input))
+    (value.tool_input === undefined || isObject(value.tool_input)) &&
+    (hook_event_name !== 'PostToolBatch' || isBatch(value.tool_calls))
   if (!isRead) throw new GatewayProblem('body_invalid', AS_CLAUDE_CODE)
   // What the values say of numbers is judged with the call; digits that no value has are seen in the text alone.
   const doubt = hook_event_name === 'PreToolUse' ? doubtfulJson(text) : null
@@ -61,7 +62,11 @@ function readCall(text: string): HookCall {
 }
 
 const AS_CLAUDE_CODE =
-  'a hook has session_id, hook_event_name and, about a call, tool_name, tool_use_id and an object tool_input, as Claude Code sends them'
+  'a hook has session_id, hook_event_name and, about a call, tool_name, tool_use_id and an object tool_input, or the list ' +
+  'tool_calls, as Claude Code sends them'
+
+const isBatch = (value: unknown): boolean =>
+  Array.isArray(value) && value.every((call) => isObject(call) && isName(call.tool_use_id))
 
 const isDisguised = disguisesOf([
   'session_id',

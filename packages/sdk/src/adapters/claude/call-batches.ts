@@ -11,6 +11,8 @@ export interface BatchedCall {
   readonly agent: string
   /** The prompt of the query that led to it. */
   readonly prompt: string
+  /** Aborted when the runtime waits for the verdict no more: then it does not run the call. */
+  readonly signal?: AbortSignal | undefined
 }
 
 /** Judges calls that a runtime shows one by one. */
@@ -24,8 +26,11 @@ export interface CallBatches {
 
 /** The runtime shows the calls of one answer at about the same time. */
 const GATHER_MS = 10
-/** A call of which nothing is heard any more, such as one that a person refused, holds the next ones up this long. */
-const LONGEST_RUN_MS = 600_000
+/**
+ * A call holds the next ones up this long: nothing may be heard of it any more, as of one that a person refused. If it
+ * still runs when the next one is judged, it is unknown, and opens nothing.
+ */
+const WAITED_FOR_MS = 30_000
 
 interface Waiting {
   readonly call: BatchedCall
@@ -38,6 +43,7 @@ interface RunningCall {
   readonly prompt: string
   /** Nobody waits for it: it ends later than the next call, or nothing will be heard of it. */
   isPassedBy: boolean
+  readonly timer: NodeJS.Timeout
 }
 
 /**
@@ -60,24 +66,35 @@ export function createCallBatches(session: GovernedSession, model: string): Call
 
   /** One batch at a time, and none before the calls that run have an outcome. */
   const takeTurn = async (): Promise<void> => {
-    const timer = setTimeout(() => {
-      running.clear()
-      change()
-    }, LONGEST_RUN_MS)
-    timer.unref()
     while (mustWait()) await changed.promise
     isJudging = true
-    clearTimeout(timer)
+  }
+
+  const runs = ({ id, query, prompt }: BatchedCall): void => {
+    const timer = setTimeout(() => {
+      call.isPassedBy = true
+      change()
+    }, WAITED_FOR_MS)
+    const call: RunningCall = { query, prompt, isPassedBy: false, timer: timer.unref() }
+    running.set(id, call)
+  }
+
+  const isOver = (id: string): void => {
+    clearTimeout(running.get(id)?.timer)
+    running.delete(id)
   }
 
   const judgeBatch = async (key: string): Promise<void> => {
     await new Promise((gathered) => setTimeout(gathered, GATHER_MS))
     await takeTurn()
-    const batch = waiting.get(key) ?? []
+    const all = waiting.get(key) ?? []
     waiting.delete(key)
-    // A session gives every call an outcome before its next turn: that of these is unknown.
-    for (const [id, { isPassedBy }] of running) if (isPassedBy) running.delete(id)
+    const batch = all.filter(({ call }) => !isLeft(call))
+    for (const { call, reject } of all) if (isLeft(call)) reject(new Error('nobody waited for the verdict'))
     try {
+      if (batch.length === 0) return
+      // A session gives every call an outcome before its next turn: that of these is unknown.
+      for (const [id, { isPassedBy }] of running) if (isPassedBy) isOver(id)
       const verdicts = await propose(
         session,
         model,
@@ -89,17 +106,16 @@ export function createCallBatches(session: GovernedSession, model: string): Call
           reject(new Error(`nothing was decided about ${call.name}`))
           continue
         }
-        if (verdict.verdict !== 'block') {
-          const { query, prompt } = call
-          running.set(call.id, { query, prompt, isPassedBy: false })
-        }
+        // One that the runtime has given up meanwhile does not run: nothing will be heard of it.
+        if (verdict.verdict !== 'block' && !isLeft(call)) runs(call)
         resolve(verdict)
       }
     } catch (error) {
       for (const { reject } of batch) reject(error)
+    } finally {
+      isJudging = false
+      change()
     }
-    isJudging = false
-    change()
   }
 
   /**
@@ -128,11 +144,13 @@ export function createCallBatches(session: GovernedSession, model: string): Call
       }),
     isOpen: (callId) => running.has(callId),
     ended(callId) {
-      running.delete(callId)
+      isOver(callId)
       change()
     },
   }
 }
+
+const isLeft = ({ signal }: BatchedCall): boolean => signal?.aborted === true
 
 async function propose(
   session: GovernedSession,

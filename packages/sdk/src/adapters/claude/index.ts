@@ -43,7 +43,12 @@ interface HookInput {
   readonly tool_calls?: readonly { readonly tool_use_id: string }[]
 }
 
-type Hook = (input: object, toolUseId: string | undefined) => Promise<object>
+type Hook = (
+  input: object,
+  toolUseId: string | undefined,
+  /** Aborted when the runtime waits no more. */
+  options?: { readonly signal?: AbortSignal },
+) => Promise<object>
 
 /** As the runtime takes it. Without `onFailure` a hook that fails lets the call through. */
 interface Matcher {
@@ -60,7 +65,7 @@ export function claudeHooks(session: GovernedSession, options: ClaudeOptions = {
   const { model = 'claude', approver = 'user', toolName = canonicalName } = options
   const batches = createCallBatches(session, model)
 
-  const before: Hook = async (input, toolUseId) => {
+  const before: Hook = async (input, toolUseId, options) => {
     const { tool_name = '', tool_input, tool_use_id, session_id, agent_id, prompt_id } = input as HookInput
     return decisionOn(session, batches.judge, {
       id: tool_use_id ?? toolUseId ?? '',
@@ -69,6 +74,7 @@ export function claudeHooks(session: GovernedSession, options: ClaudeOptions = {
       query: session_id ?? '',
       agent: agent_id ?? '',
       prompt: prompt_id ?? '',
+      signal: options?.signal,
     })
   }
 
