@@ -74,8 +74,10 @@ proves(
     await command.says(/a worker ended; another takes its place/)
     // What was handed to the one that died is lost; what comes later is answered.
     await expect.poll(async () => (await get(`${url}/healthz`).catch(() => null))?.status).toBe(200)
+    expect(await answered(url, '/healthz')).toBeGreaterThan(before + 12)
     await allListen()
     expect(await childrenOf(command)).not.toContain(victim)
+    expect(await answered(url, '/healthz')).toBeGreaterThan(before + 12)
 
     const workers = await childrenOf(command)
     command.child.kill('SIGTERM')

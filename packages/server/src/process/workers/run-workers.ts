@@ -44,7 +44,11 @@ export async function runWorkers(config: Config, { log, say, drains }: WorkersPa
 
 function openWorkers(databaseUrl: string, log: Log) {
   const running = new Map<number, Worker>()
-  const collectors = new Map<number, (worker: Worker, families: readonly MetricFamily[]) => void>()
+  const collectors = new Map<number, (worker: Worker) => void>()
+  /** What each running worker last said of itself. */
+  const metrics = new Map<Worker, readonly MetricFamily[]>()
+  /** What workers that ended had counted: a sum that falls reads as a restart of everything. */
+  let ofEnded: readonly MetricFamily[] = []
   let isStopping = false
   let asked = 0
   let underWay: Promise<MetricFamily[]> | null = null
@@ -52,11 +56,9 @@ function openWorkers(databaseUrl: string, log: Log) {
   const collectAll = async (): Promise<MetricFamily[]> => {
     const id = ++asked
     const waitedFor = new Set(running.values())
-    const found: (readonly MetricFamily[])[] = []
     await new Promise<void>((done) => {
       const timer = setTimeout(done, COLLECT_MS)
-      collectors.set(id, (worker, families) => {
-        found.push(families)
+      collectors.set(id, (worker) => {
         waitedFor.delete(worker)
         if (waitedFor.size > 0) return
         clearTimeout(timer)
@@ -65,11 +67,20 @@ function openWorkers(databaseUrl: string, log: Log) {
       for (const worker of waitedFor) tell(worker, { collect: id })
     })
     collectors.delete(id)
-    return combineFamilies(found)
+    return combineFamilies([...metrics.values(), ofEnded])
+  }
+
+  const keepCounts = (worker: Worker): void => {
+    const counts = (metrics.get(worker) ?? []).filter(({ type }) => type !== 'gauge')
+    ofEnded = combineFamilies([ofEnded, counts])
+    metrics.delete(worker)
   }
 
   const hear = async (worker: Worker, message: FromWorker) => {
-    if ('collected' in message) collectors.get(message.collected)?.(worker, message.families)
+    if ('collected' in message) {
+      if (!worker.isDead()) metrics.set(worker, message.families)
+      collectors.get(message.collected)?.(worker)
+    }
     if (!('wantsMetrics' in message)) return
     // However many ask at once, the workers are asked once.
     underWay ??= collectAll().finally(() => {
@@ -96,6 +107,7 @@ function openWorkers(databaseUrl: string, log: Log) {
       })
       worker.once('exit', (code, signal) => {
         running.delete(number)
+        keepCounts(worker)
         if (isStopping) return done()
         // What is wrong with the settings is wrong in every worker, and it has said so.
         if (greets && !isReady) return fail(new WorkerEnded(signal ?? code))
