@@ -14,12 +14,14 @@ import {
   ROUTES,
   type Route,
   SESSION_KEYS,
+  STORY_KEYS,
 } from '@countersign/protocol'
 import { SETTINGS } from '@countersign/server'
 import { COMMANDS } from '../../packages/cli/src/commands.js'
 import { compactJson } from './compact-json.js'
 import { DIAGNOSTIC_MEANINGS } from './diagnostic-meanings.js'
 import { HEALTH_FACTS, HEALTH_MEANINGS } from './health-meanings.js'
+import { INVARIANTS, nestedKeys } from './language-keys.js'
 import { LIMIT_MEANINGS } from './limit-meanings.js'
 import { optionRows } from './option-docs.js'
 import { policySections } from './policies-page.js'
@@ -225,15 +227,30 @@ const hashesPage = () =>
     ),
   )
 
+/** A table for each key that has keys of its own. */
+const nestedTables = (file: Parameters<typeof nestedKeys>[0]) =>
+  [...nestedKeys(file)]
+    .filter(([key]) => key !== INVARIANTS)
+    .map(([key, rows]) => `### ${key}\n\n${table(['key', 'value', 'without it', 'meaning'], rows)}`)
+
 const contractPage = () =>
   pageFrom(
-    'packages/protocol/src/contract/key-meanings.ts',
+    'packages/protocol/src/contract/key-meanings.ts` and `scripts/reference/nested-key-meanings.ts',
     'Contract language',
-    'One YAML or JSON file per tool, and an optional `session.yaml`. [The guide](../guides/contracts.md) shows them in use.',
+    'One YAML or JSON file per tool, and an optional `session.yaml`. [The guide](../guides/contracts.md) shows them in use. `countersign schema` prints the JSON Schemas that this page is made of.',
     '## A contract',
     wordTable('key', CONTRACT_KEYS),
+    ...nestedTables('contract'),
     '## session.yaml',
     wordTable('key', SESSION_KEYS),
+    ...nestedTables('session'),
+    '## Stories',
+    'Files such as `refunds.test.yaml` beside the contracts, for `countersign test`.',
+    wordTable('key', STORY_KEYS),
+    ...nestedTables('test'),
+    '## Invariants',
+    'An invariant is `{ path, message, operator: operand, … }` with at least one operator.',
+    table(['key', 'value', 'without it', 'meaning'], nestedKeys('contract').get(INVARIANTS) ?? []),
     '## Operators\n\nAn invariant such as `{ path: $.amount, gt: 0, lte: 500 }` holds when all its operators hold. A missing value satisfies only `exists: false`. Strings are compared exactly, without case folding or normalization, and numbers without rounding.',
     table(
       ['operator', 'operand', 'holds for'],

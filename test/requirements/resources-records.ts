@@ -26,6 +26,7 @@ export const resourcesRecords = {
   'contract.no-decoration': 'A key that nothing would enforce, such as retries or rate_limits, is refused with what to write instead',
   'contract.hours': 'A contract or a pack can say at which hours its tools may be called, in a time zone',
   'contract.schemas': 'The JSON Schemas of contracts, session.yaml and stories accept what the compiler accepts, and are published',
+  'contract.reference-complete': 'The reference of the contract language lists every key at any depth, with its values and what it is without it',
   'contract.init.asks': 'Contracts of `countersign init` ask a person before tools whose name says that they pay, delete or administer, or says nothing',
   'contract.init': '`countersign init` writes contracts and stories from definitions of tools, and overwrites nothing',
   'contract.rules-people-ask-for': 'Fifteen ordinary rules hold in their stories, and the page about them shows the files that were run',
