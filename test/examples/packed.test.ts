@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process'
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -145,6 +145,52 @@ proves('sdk.bundled', async () => {
     expect(said).toMatchObject({ pass: true, reason: 'unmatched_tool_blocked' })
   }
 })
+
+const POLICY = `
+import { replay } from '@countersign/sdk'
+const create = async () => ({ choices: [{ index: 0, finish_reason: 'tool_calls', message: { role: 'assistant', content: null,
+  tool_calls: [{ id: 'c1', type: 'function', function: { name: 'look', arguments: '{}' } }] } }] })
+const policy = { cedar: 'permit (principal, action, resource) when { principal.role == "boss" };' }
+async function main() {
+  const ends = []
+  const request = { model: 'm', messages: [], tools: [{ type: 'function', function: { name: 'look' } }] }
+  for (const role of ['boss', 'guest']) {
+    const contracts = { tool: 'look', side_effect: 'read', policy }
+    const session = replay({ chat: { completions: { create } } }, { contracts, principal: { role } })
+    ends.push(await session.client.chat.completions.create(request).then(() => 'allowed', (error) => error.decision.blocked[0].reason))
+  }
+  console.log(ends.join())
+}
+main().catch((error) => console.log(error.message))
+`
+
+proves(
+  'sdk.bundled',
+  'a bundle with a policy finds Cedar beside it, and says what is missing where it is not',
+  async () => {
+    writeFileSync(join(project, 'policy.mjs'), POLICY)
+    for (const format of ['esm', 'cjs'] as const) {
+      const deployed = mkdtempSync(join(project, 'deployed-'))
+      const outfile = join(deployed, format === 'esm' ? 'policy.mjs' : 'policy.cjs')
+      const entryPoints = ['policy.mjs']
+      await build({
+        absWorkingDir: project,
+        entryPoints,
+        outfile,
+        bundle: true,
+        format,
+        platform: 'node',
+        logLevel: 'error',
+      })
+      expect(run(process.execPath, outfile)).toBe(
+        'the plan has a policy, and Cedar cannot be loaded: install @cedar-policy/cedar-wasm where the program runs\n',
+      )
+      mkdirSync(join(deployed, 'node_modules'))
+      symlinkSync(join(root, 'node_modules', '@cedar-policy'), join(deployed, 'node_modules', '@cedar-policy'))
+      expect(run(process.execPath, outfile)).toBe('allowed,policy_denied\n')
+    }
+  },
+)
 
 test('installs nothing that an agent program would not want', () => {
   const lock = JSON.parse(readFileSync(join(project, 'package-lock.json'), 'utf8')) as {

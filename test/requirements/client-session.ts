@@ -25,7 +25,7 @@ export const clientSession = {
   'session.get-workflow-state': "getWorkflowState() resolves to the workflow's state",
   'session.handoff': 'handoff() offers a handoff and resolves to it',
   'session.ended-cost-nothing': 'sessions that have run tools do not slow down the program once they have ended',
-  'sdk.bundled': 'the SDK works in one file with its program, as an ESM or a CommonJS bundle, where no code may be generated',
+  'sdk.bundled': 'the SDK works in one file with its program, as an ESM or a CommonJS bundle, with and without a policy, where no code may be generated',
   'sdk.runtimes': 'the SDK governs a turn in Bun, in Deno and in Workers, where a request cannot be told to fail on a redirect',
   'sdk.types.exported': 'the types that options, approvals, contracts, decisions and errors are made of can be imported from the SDK',
   'sdk.types.executors': 'wrapped tools keep the types of what their executors return',

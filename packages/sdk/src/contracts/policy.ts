@@ -20,12 +20,25 @@ export function loadPolicyEvaluator(): PolicyEvaluator {
 
 function newInstance(): CedarModule {
   try {
-    return loadCedar(createRequire(import.meta.url))
+    return loadCedar(createRequire(ownPlace()))
   } catch (cause) {
     throw new ReplayConfigError(
-      `the plan has a policy, and Cedar cannot be loaded: install @cedar-policy/cedar-wasm (${messageOf(cause)})`,
+      `the plan has a policy, and Cedar cannot be loaded: ${problemOf(cause)}`,
       'compilation_failed',
       { cause },
     )
   }
+}
+
+/** Where this code stands, bundled or not. In a CommonJS bundle `import.meta` is empty, and its file has a name. */
+function ownPlace(): string {
+  const url: string | undefined = import.meta.url
+  if (url !== undefined) return url
+  return typeof __filename === 'string' ? __filename : `${process.cwd()}/`
+}
+
+/** A bundle does not hold Cedar, which is found beside it when a plan has a policy. */
+function problemOf(cause: unknown): string {
+  const isMissing = cause instanceof Error && Reflect.get(cause, 'code') === 'MODULE_NOT_FOUND'
+  return isMissing ? 'install @cedar-policy/cedar-wasm where the program runs' : messageOf(cause)
 }
