@@ -46,6 +46,7 @@ export const authentication = {
   'auth.verification.lifetime': 'A verification token expires after 24 hours',
   'auth.verification.resend': 'The verification mail can be asked for again',
   'auth.verification.resend-limit': 'A fourth resend within an hour is refused',
+  'auth.links.not-logged': 'A mailed link stands in the file of its mail, on the terminal of a developer who watches it, and in no other output of the process',
   'auth.logs.redacted': 'Keys, tokens and credentials are redacted in logs at every depth',
   'auth.principal.policy': 'The principal given to the client is what policies judge',
   'auth.principal.missing': 'A policy without a principal makes initialization fail with policy_without_principal',

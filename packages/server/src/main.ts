@@ -26,7 +26,7 @@ export async function runServer(flags: Flags, say: (sentence: string) => void): 
   const ended = endSignal(config, say)
   if (config.workers > 1) await runWorkers(config, { log, say, drains: ended.then(isDrained) })
   else {
-    const server = await startServer(config, { log, say })
+    const server = await startServer(config, { log, say, terminal: terminalOf(say) })
     try {
       await greet(server, config, say)
       if (isDrained(await ended)) await server.drain()
@@ -46,7 +46,13 @@ async function runWorker(config: Config, say: (sentence: string) => void): Promi
     const { databaseUrl, number, greets } = orders
     const log = createLog({ level: config.logLevel }).with({ worker: number })
     const metricsPage = async (own: Metrics) => renderFamilies((await worker.allMetrics()) ?? (await own.collect()))
-    const server = await startServer(shareOfWorker(config), { log, say, databaseUrl, metricsPage })
+    const server = await startServer(shareOfWorker(config), {
+      log,
+      say,
+      terminal: terminalOf(say),
+      databaseUrl,
+      metricsPage,
+    })
     try {
       if (greets) await greet(server, config, say)
       worker.ready(server.parts.metrics.collect)
@@ -58,6 +64,9 @@ async function runWorker(config: Config, say: (sentence: string) => void): Promi
     worker.close()
   }
 }
+
+/** Where standard error is a file or a pipe, what is said there stands beside the log and is kept as long. */
+const terminalOf = (say: (sentence: string) => void) => (process.stderr.isTTY ? say : undefined)
 
 async function greet({ parts, url }: RunningServer, config: Config, say: (sentence: string) => void): Promise<void> {
   const demo = await openDemo(parts, url)

@@ -1,4 +1,4 @@
-import { mkdtemp, rm } from 'node:fs/promises'
+import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises'
 import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -212,3 +212,33 @@ test('the page says what becomes of a mail: it is sent, or lies in the outbox, o
     expect.stringContaining('/verify-email#token='),
   ])
 })
+
+proves(
+  'auth.links.not-logged',
+  'a mailed link stands in its file, and on a terminal if a person watches one',
+  async () => {
+    const folder = await mkdtemp(join(tmpdir(), 'countersign-links-'))
+    closers.push(() => rm(folder, { recursive: true }))
+    const signUp = async (isWatched: boolean) => {
+      const [said, shown]: string[][] = [[], []]
+      const outbox = {
+        say: (sentence: string) => said?.push(sentence),
+        terminal: isWatched ? (sentence: string) => shown?.push(sentence) : undefined,
+      }
+      const runtime = await startRuntime({ config: { COUNTERSIGN_DATA_FOLDER: folder }, outbox })
+      closers.push(() => runtime.close())
+      const { mail } = (await new Person(runtime.fetch).signup()).body
+      await runtime.instances[0].parts.accounts.mail.idle()
+      const output = [...runtime.logLines, ...(said ?? [])].join()
+      expect(output).toMatch(/outbox\/[^"]+\.txt/)
+      expect(output).not.toContain('token=')
+      return { mail, shown }
+    }
+    expect(await signUp(false)).toEqual({ mail: 'outbox', shown: [] })
+    expect(await signUp(true)).toEqual({ mail: 'terminal', shown: [expect.stringContaining('/verify-email#token=')] })
+    const files = await readdir(join(folder, 'outbox'))
+    expect(files).toHaveLength(2)
+    for (const file of files)
+      expect(await readFile(join(folder, 'outbox', file), 'utf8')).toContain('/verify-email#token=')
+  },
+)

@@ -12,6 +12,7 @@ import {
 } from '../../../packages/server/src/process/embedded-postgres/start-embedded-postgres.js'
 import { rounds } from '../../support/data/rounds.js'
 import { buildOnce, type Command, countersign } from '../../support/process/command-line.js'
+import { proves } from '../../support/proves.js'
 
 // Several servers and databases start one after another; a busy machine needs its time for that.
 vi.setConfig({ testTimeout: 300_000, hookTimeout: 300_000 })
@@ -84,6 +85,21 @@ test('a server killed with -9 leaves a PostgreSQL that the next start replaces; 
   expect(await ask(url, key)).toBe(404)
   expect(await ask(url, `csk_${'A'.repeat(32)}`)).toBe(401)
 })
+
+proves(
+  'auth.links.not-logged',
+  'a development server whose output is kept says where a mail is, and not its link',
+  async () => {
+    const command = startCommand(await newFolder(), '--log-level', 'info')
+    const url = await listens(command)
+    const body = JSON.stringify({ email: 'ann@example.com', password: 'a password of sufficient length' })
+    const headers = { 'content-type': 'application/json', origin: url }
+    expect((await fetch(`${url}/api/auth/signup`, { method: 'POST', headers, body })).status).toBe(201)
+    const [, file = ''] = await command.says(/"file":"([^"]+outbox[^"]+\.txt)"/)
+    expect(await readFile(file, 'utf8')).toContain('/verify-email#token=')
+    expect(command.output()).not.toContain('token=')
+  },
+)
 
 test('the second server on one data folder says so and leaves the first alone', async () => {
   const folder = await newFolder()

@@ -38,6 +38,8 @@ export interface RuntimeOptions {
   /** Where the servers look for the database, in place of its own address: a proxy, for instance. */
   through?: (databaseUrl: string) => Promise<string>
   mailer?: Mailer
+  /** Mails are files in the data folder of the `config`; what is said to the person who started the server. */
+  outbox?: Pick<StartOptions, 'say' | 'terminal'>
 }
 
 export interface TestTenant {
@@ -71,8 +73,9 @@ export interface Runtime extends TestTenant {
 }
 
 /** The test's own, real SMTP where the test configures one, else mail goes nowhere. */
-function mailerOf({ mailer, config }: RuntimeOptions): { mailer?: Mailer } {
+function mailerOf({ mailer, config, outbox }: RuntimeOptions): Pick<StartOptions, 'mailer' | 'say' | 'terminal'> {
   if (mailer) return { mailer }
+  if (outbox) return outbox
   return config?.COUNTERSIGN_SMTP_URL ? {} : { mailer: { delivery: 'sent', send: async () => {}, close: () => {} } }
 }
 

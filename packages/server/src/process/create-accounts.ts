@@ -19,8 +19,8 @@ export interface AccountParts {
   readonly random: Random
   readonly publicUrl: () => string
   readonly mailer?: Mailer
-  /** Shows a line to the person at the terminal. */
-  readonly say?: (sentence: string) => void
+  /** Shows a credential to the person at the terminal. */
+  readonly terminal: ((sentence: string) => void) | undefined
 }
 
 export function createAccounts(parts: AccountParts): Accounts {
@@ -39,12 +39,12 @@ export function createAccounts(parts: AccountParts): Accounts {
   }
 }
 
-function createMailer({ config, log, say }: AccountParts, outbox: string): Mailer {
+function createMailer({ config, log, terminal }: AccountParts, outbox: string): Mailer {
   if (config.smtpUrl !== null) return createSmtpMailer({ url: config.smtpUrl, from: config.mailFrom })
   return createOutboxMailer({
     folder: outbox,
     tell: (file) => log.info({ file }, 'no mail server is configured: the mail is in a file'),
     // A link is a credential: only a developer's terminal may show it.
-    show: config.mode === 'development' ? say : undefined,
+    show: config.mode === 'development' ? terminal : undefined,
   })
 }

@@ -40,6 +40,8 @@ export interface StartOptions {
   log?: Log
   /** Receives plain sentences for the person at the terminal. */
   say?: (sentence: string) => void
+  /** Receives credentials as well: a terminal that a person watches. Absent where what is said may be kept as a log. */
+  terminal?: ((sentence: string) => void) | undefined
   /** Parts in place of the usual ones, for tests: a clock, a store that fails. */
   parts?: Partial<AppParts>
   wrapDatabase?: (database: Database) => Database
@@ -171,11 +173,11 @@ export function createRuntime(config: Config, databaseUrl: string, options: Star
     'max',
   )
   const publicUrl = () => url
-  const { mailer, say } = options
+  const { mailer, terminal } = options
   const accounts = createAccounts({
     ...{ config, database, log, publicUrl, random },
     ...(mailer && { mailer }),
-    ...(say && { say }),
+    terminal,
   })
   const parts: AppParts = {
     config,
