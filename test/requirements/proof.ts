@@ -26,7 +26,7 @@ export const proof = {
   'guarantee.one-reading':
     'A call is blocked, and told how to mend it, if another reader could take its arguments for others: a member twice in one object, names that differ only in case, Unicode form or what cannot be seen, digits that no double has',
   'guarantee.known-shapes':
-    'Of an answer of a model only calls in known shapes pass: something like a call of an unknown kind, in an unknown place or under names in other letters blocks the answer, whole or streamed, and nothing of it is left in what the program gets',
+    'Of an answer of a model only calls in known shapes pass: where calls stand, one of an unknown kind, one with two inputs or one under names in other letters blocks the answer, whole or streamed, and nothing of it is left in what the program gets; results, echoes of the request and errors pass',
   'guarantee.runs-once': 'A wrapped tool runs only for an allowed call that is open, once, with the value that was hashed',
   'guarantee.processes.one-holder':
     'However many processes with the SDK open one session at once, on any instance, one of them holds it: the others are allowed nothing, and no allowed call runs in two of them',

@@ -13,13 +13,13 @@ export const engineSabotages: Bugs = {
   'packages/engine/src/response/odd-shapes.ts': [
     {
       breaks: 'guarantee.known-shapes',
-      from: 'if (place !== null && isDisguised(name))',
-      to: 'if (place === null && isDisguised(name))',
+      from: 'const kept = isDisguised(name)',
+      to: 'const kept = isDisguised(name) && name.length > 12',
     },
     {
       breaks: 'guarantee.known-shapes',
-      from: 'if (isCall && place?.isKnown?.(members) !== true)',
-      to: 'if (isCall && place?.isKnown?.(members) === false)',
+      from: "if (kind === 'odd') {",
+      to: "if (kind === 'odd' && members.name === undefined) {",
     },
   ],
   'packages/engine/src/judge/rules/call-keys.ts': [

@@ -188,6 +188,7 @@ export {
 } from './ledger/signatures.js'
 export { type ChainCheck, GENESIS_HASH } from './ledger/verify-links.js'
 export { chainWorkflowEvent, verifyWorkflowChain, verifyWorkflowExport } from './ledger/workflow-chain.js'
+export { isInContainer, isRunByProvider, kindOfBlock } from './response/kinds.js'
 export { type Cleaned, holdsCallShape, type WireFormat, withoutOddShapes } from './response/odd-shapes.js'
 export {
   normalizeResponse,

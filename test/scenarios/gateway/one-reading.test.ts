@@ -167,10 +167,24 @@ const ODD: Readonly<Record<string, Readonly<Record<string, object>>>> = {
     'an output without anything in it': chat({ tool_calls: [look] }, { output: [] }),
     'the content of another API': chat({ tool_calls: [look] }, { content: [block] }),
     'a block among the parts of a text': chat({ content: [{ type: 'text', text: 'a' }, block] }),
+    'a call in the shape of Gemini': chat({ content: [{ functionCall: { name: 'pay', args: { amount: 501.875 } } }] }),
+    'calls beside the choices': chat(
+      { content: 'a' },
+      { function_calls: [{ name: 'pay', args: { amount: 501.875 } }] },
+    ),
+    'a function with two inputs': chat({
+      tool_calls: [{ ...look, function: { ...look.function, parameters: '{"amount":501.875}' } }],
+    }),
     'calls under another name': chat({ content: 'a', tool_calls_v2: [{ id: 'x', ...much }] }),
   },
   responses: {
     'an item of another kind': responses({ ...item, type: 'function_call_v2' }),
+    'an item of another kind, with an id to answer': responses({
+      type: 'shell_call_v2',
+      call_id: 'call_1',
+      action: { commands: ['pay 501.875'] },
+    }),
+    'an item with two inputs': responses({ ...item, arguments: '{"amount":1}', input: '{"amount":501.875}' }),
     'an item without a kind': responses({ call_id: 'x', ...much }),
     'a call in a message': responses({ type: 'message', role: 'assistant', content: [item] }),
     'an output in capitals': { ...responses(), Output: [item] },
@@ -179,6 +193,11 @@ const ODD: Readonly<Record<string, Readonly<Record<string, object>>>> = {
     'a block of another kind': anthropic({ ...block, type: 'tool_use_v2' }),
     'a block that sounds as if the provider ran it': anthropic({ ...block, type: 'client_tool_use' }),
     'an input in capitals': anthropic({ ...block, input: { amount: 1 }, Input: { amount: 501.875 } }),
+    'a block with the parameters of another API': anthropic({
+      type: 'tool',
+      name: 'pay',
+      parameters: { amount: 501.875 },
+    }),
     'a block in a result': anthropic({ type: 'text', text: 'a' }, { type: 'x_result', content: [block] }),
   },
 }
@@ -200,7 +219,11 @@ proves('guarantee.known-shapes', 'nothing that another reader takes for a call i
 proves('guarantee.known-shapes', 'what providers send beside calls passes', async () => {
   const known: Readonly<Record<string, object>> = {
     chat: chat(
-      { content: 'a', annotations: [{ type: 'url_citation', url_citation: { title: 'T', Url: 'x' } }] },
+      {
+        content: 'a',
+        annotations: [{ type: 'url_citation', url_citation: { title: 'T', Url: 'x' } }],
+        executed_tools: [{ index: 0, type: 'search', name: 'search', arguments: '{}', output: 'x' }],
+      },
       { usage: { prompt_tokens: 1 }, x_groq: { id: 'g' }, system_fingerprint: 'f' },
       { logprobs: { content: [{ token: 'a', logprob: -0.1 }] }, finish_reason: 'stop' },
     ),
@@ -208,8 +231,12 @@ proves('guarantee.known-shapes', 'what providers send beside calls passes', asyn
       ...responses(
         { type: 'file_search_call', id: 'f', results: [{ attributes: { name: 'n', input: 'i' } }] },
         { type: 'mcp_call', id: 'm', name: 'echo', arguments: '{}', server_label: 's', output: 'x' },
+        { type: 'custom_tool_call_output', call_id: 'x', output: [{ name: 'n', input: 'i' }] },
+        { type: 'telepathy', id: 't', thought: { said: 'a' } },
         { type: 'message', role: 'assistant', content: [{ type: 'output_text', text: 'a' }] },
       ),
+      prompt: { id: 'p', variables: { name: 'n', input: 'i' } },
+      text: { format: { type: 'json_schema', name: 'f', schema: { examples: [{ name: 'n', input: 'i' }] } } },
       tools: [{ type: 'function', name: 'pay', parameters: {} }],
       metadata: { name: 'n', input: 'i' },
     },
@@ -220,6 +247,7 @@ proves('guarantee.known-shapes', 'what providers send beside calls passes', asyn
         tool_use_id: 's',
         content: [{ type: 'web_search_result', url: 'u', title: 't' }],
       },
+      { type: 'mcp_tool_result', tool_use_id: 's', content: [{ name: 'n', input: 'i' }] },
       { type: 'text', text: 'a' },
     ),
   }

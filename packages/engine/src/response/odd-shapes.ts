@@ -1,6 +1,7 @@
 import { disguisesOf } from '../text/alike-names.js'
 import { plainText } from '../text/cut-text.js'
-import { asText } from './read-call.js'
+import { inputOfBlock, inputOfItem, inputsIn, type Kind, kindOfBlock, kindOfItem } from './kinds.js'
+import { asRecord, asText } from './read-call.js'
 
 /** A wire format whose calls are read. */
 export type WireFormat = 'openai-chat' | 'openai-responses' | 'anthropic' | 'normalized'
@@ -12,61 +13,59 @@ export interface Cleaned<Value> {
 }
 
 /**
- * Looks through a whole answer, or an event of its stream, for what another reader may take for a call that is not judged:
- * something like a call where none is known, of a kind that is not known, or under names that differ from the known ones in
+ * Looks where the calls of an answer, or of an event of its stream, stand, for what another reader may take for a call
+ * that is not judged: a call of an unknown kind or with a second input, and members whose names differ from known ones in
  * case alone. An answer without any is given back itself.
  */
 export function withoutOddShapes<Value>(answer: Value, format: WireFormat, part: 'whole' | 'event'): Cleaned<Value> {
-  const found: Found = { problem: null }
-  const value = look(answer, PLACES[format][part], 0, found)
+  const found: Found = { part, problem: null }
+  const value = look(answer, PLACES[format][part], found)
   return found.problem === null ? { value: answer, problem: null } : { value: value as Value, problem: found.problem }
 }
 
-/** Whether anything in a value, wherever it stands, looks like a call. */
-export const holdsCallShape = (value: unknown): boolean => {
-  const found: Found = { problem: null }
-  look(value, NOWHERE, 0, found)
-  return found.problem !== null
-}
+/** Whether a body that is no answer, such as an error, holds calls where answers have them. */
+export const holdsCallShape = (body: unknown): boolean =>
+  Object.entries(asRecord(body) ?? {}).some(
+    ([name, value]) => (ROOTS.has(name) || isDisguised(name)) && holdsCall(value, 'whole', DEEPEST_IN_ERRORS),
+  )
+
+type Part = 'whole' | 'event'
+type Members = Readonly<Record<string, unknown>>
 
 interface Found {
+  readonly part: Part
   problem: string | null
 }
 
-/** Where calls are known to stand, as a tree of names; lists have no names. */
+/** An object, or a list of them, in which calls are known to stand. */
 interface Place {
-  readonly members: ReadonlyMap<string, Place>
-  /** Whether something like a call may stand here. */
-  readonly isKnown: ((call: Members) => boolean) | null
+  /** Where to look on. */
+  readonly below?: Readonly<Record<string, Place>>
+  /** Members with data of others, and with what was asked and offered. */
+  readonly skipped?: ReadonlySet<string>
+  /** `known`: nothing in it is looked at. `open`: its members are. `odd`: it goes. */
+  readonly read: (members: Members, part: Part) => 'known' | 'open' | 'odd'
 }
-
-type Members = Readonly<Record<string, unknown>>
 
 const GONE = Symbol('gone')
 
 /** The same value where it has nothing odd, else a copy without that, or `GONE`. */
-function look(value: unknown, place: Place | null, depth: number, found: Found): unknown {
-  if (typeof value !== 'object' || value === null || depth > DEEPEST) return value
-  if (Array.isArray(value)) return lookThroughList(value, place, depth, found)
-  const members = value as Members
-  const isCall = isLikeCall(members)
-  if (isCall && place?.isKnown?.(members) !== true) {
-    const kind = asText(members.type)
-    note(found, `${kind === null ? 'something' : shown(kind)} looks like a call and is of no kind that is known here`)
-    return GONE
+function look(value: unknown, place: Place, found: Found): unknown {
+  if (Array.isArray(value)) return lookThroughList(value, place, found)
+  const members = asRecord(value)
+  if (members === null) return value
+  const kind = place.read(members, found.part)
+  if (kind === 'odd') {
+    const type = asText(members.type)
+    return odd(found, `${type === null ? 'something' : shown(type)} ${UNKNOWN_CALL}`)
   }
   let copy: Record<string, unknown> | null = null
-  for (const name of Object.keys(members)) {
-    if (place !== null && isDisguised(name)) {
-      note(found, `some readers take the member ${shown(name)} for another one`)
-      copy ??= { ...members }
-      delete copy[name]
-      continue
-    }
-    const member = members[name]
-    // What a call is made of may look like anything.
-    if (isCall || typeof member !== 'object' || member === null || NO_CALLS.has(name)) continue
-    const kept = look(member, place?.members.get(name) ?? null, depth + 1, found)
+  for (const [name, member] of Object.entries(members)) {
+    const kept = isDisguised(name)
+      ? odd(found, `some readers take the member ${shown(name)} for another one`)
+      : kind === 'known' || typeof member !== 'object' || place.skipped?.has(name)
+        ? member
+        : lookBelow(name, member, place.below?.[name], found)
     if (kept === member) continue
     copy ??= { ...members }
     if (kept === GONE) delete copy[name]
@@ -75,109 +74,113 @@ function look(value: unknown, place: Place | null, depth: number, found: Found):
   return copy ?? value
 }
 
-function lookThroughList(
-  list: readonly unknown[],
-  place: Place | null,
-  depth: number,
-  found: Found,
-): readonly unknown[] {
+function lookBelow(name: string, member: unknown, place: Place | undefined, found: Found): unknown {
+  if (place !== undefined) return look(member, place, found)
+  if (!holdsCall(member, found.part, DEEPEST)) return member
+  return odd(found, `${shown(name)} ${UNKNOWN_CALL}`)
+}
+
+function lookThroughList(list: readonly unknown[], place: Place, found: Found): readonly unknown[] {
   let copy: unknown[] | null = null
   for (let at = 0; at < list.length; at++) {
-    const kept = look(list[at], place, depth + 1, found)
+    const kept = look(list[at], place, found)
     if (kept !== list[at]) copy ??= list.slice(0, at)
     if (kept !== GONE) copy?.push(kept)
   }
   return copy ?? list
 }
 
-/** No reader of an answer goes deeper for its calls. */
-const DEEPEST = 16
+/** How many objects stand around a call, in a member that is not known and in the one that holds all of an answer. */
+const DEEPEST = 3
+const DEEPEST_IN_ERRORS = 5
 
-const isLikeCall = (members: Members): boolean =>
-  typeof members.name === 'string' && (members.arguments !== undefined || members.input !== undefined)
-
-function note(found: Found, what: string): void {
-  found.problem ??= `${what}: leave it out, or update Countersign if the provider has added it`
+function holdsCall(value: unknown, part: Part, depth: number): boolean {
+  if (depth < 0 || typeof value !== 'object' || value === null) return false
+  if (Array.isArray(value)) return value.some((one) => holdsCall(one, part, depth - (Array.isArray(one) ? 1 : 0)))
+  return isLikeCall(value as Members, part) || Object.values(value).some((one) => holdsCall(one, part, depth - 1))
 }
+
+/** An event may bring a call in pieces: its name first, and its input later. */
+function isLikeCall(members: Members, part: Part): boolean {
+  const isNamed = typeof members.name === 'string'
+  const hasInput = inputsIn(members).length > 0
+  if (part === 'whole') return isNamed && hasInput
+  return hasInput || (isNamed && (members.id ?? members.call_id) !== undefined)
+}
+
+function odd(found: Found, what: string): typeof GONE {
+  found.problem ??= what
+  return GONE
+}
+
+const UNKNOWN_CALL = 'looks like a call of an unknown kind: call one of the offered tools'
 
 const SHOWN_LENGTH = 64
 const shown = (name: string): string => plainText(JSON.stringify(name), SHOWN_LENGTH)
 
-/** Members with data of others, and what was offered. */
-const NO_CALLS: ReadonlySet<string> = new Set(['logprobs', 'tools', 'usage', 'metadata', 'instructions', 'results'])
+const open: Place['read'] = (members, part) => (isLikeCall(members, part) ? 'odd' : 'open')
 
-const always = (): boolean => true
+/** A call has its input under one name: another reader could take another. */
+const callWith = (input: 'arguments' | 'input'): Place => ({
+  read: (members) => (inputsIn(members).every((name) => name === input) ? 'known' : 'odd'),
+})
 
-const CHAT = ['tool_calls.function', 'tool_calls.custom', 'function_call']
-const chatAt = (holder: string) => CHAT.map((call) => [`choices.${holder}.${call}`, always] as const)
+const ofKinds =
+  (kindOf: (members: Members) => Kind, inputOf: typeof inputOfItem): Place['read'] =>
+  (members, part) => {
+    const kind = kindOf(members)
+    if (kind === 'unknown') return (members.call_id ?? null) === null ? open(members, part) : 'odd'
+    const input = kind === 'call' ? inputOf(members) : null
+    return input === null ? 'known' : callWith(input).read(members, part)
+  }
 
-const ITEMS: ReadonlySet<string> = new Set(['function_call', 'custom_tool_call', 'mcp_call', 'mcp_approval_request'])
-/** A built-in tool that the program runs is judged, whatever its type. */
-const isItem = ({ type, call_id }: Members): boolean =>
-  ITEMS.has(asText(type) ?? '') || (asText(type)?.endsWith('_call') === true && typeof call_id === 'string')
+const ECHOED: ReadonlySet<string> = new Set([
+  ...['tools', 'tool_choice', 'usage', 'metadata', 'instructions', 'prompt', 'text', 'reasoning', 'logprobs'],
+  ...['annotations', 'annotation', 'audio', 'citations', 'reasoning_details', 'executed_tools'],
+  ...['search_results', 'provider_specific_fields', 'context_management', 'extra_content', 'error'],
+])
 
+const place = (below: Readonly<Record<string, Place>>, read = open): Place => ({ below, skipped: ECHOED, read })
+
+const parts = place({})
+const chatCall = place({ function: callWith('arguments'), custom: callWith('input') }, (members) =>
+  inputsIn(members).length > 0 || members.name !== undefined ? 'odd' : 'open',
+)
+const chatMessage = place({ content: parts, tool_calls: chatCall, function_call: callWith('arguments') })
+
+const item = place({ content: parts }, ofKinds(kindOfItem, inputOfItem))
+const response = place({ output: item })
 /** Events that bring a call piece by piece name it themselves. */
-const isPartOfItem = ({ type }: Members): boolean =>
-  /^response\.(?:function_call_arguments|custom_tool_call_input|mcp_call_arguments)\.\w+$/.test(asText(type) ?? '')
+const PART_OF_ITEM = /^response\.(?:function_call_arguments|custom_tool_call_input|mcp_call_arguments)\.\w+$/
+const responseEvent = place({ item, response, part: parts }, (members, part) =>
+  PART_OF_ITEM.test(asText(members.type) ?? '') && inputsIn(members).length <= 1 ? 'open' : open(members, part),
+)
 
-const BLOCKS: ReadonlySet<string> = new Set(['tool_use', 'server_tool_use', 'mcp_tool_use'])
-const isBlock = ({ type }: Members): boolean => BLOCKS.has(asText(type) ?? '')
+const block = place({}, ofKinds(kindOfBlock, inputOfBlock))
+const message = place({ content: block })
+const delta = place({}, (members, part) =>
+  members.type === 'input_json_delta' && inputsIn(members).every((name) => name === 'partial_json')
+    ? 'open'
+    : open(members, part),
+)
 
-const PLACES: Readonly<Record<WireFormat, Readonly<Record<'whole' | 'event', Place>>>> = {
-  'openai-chat': { whole: treeOf(chatAt('message')), event: treeOf([...chatAt('message'), ...chatAt('delta')]) },
-  'openai-responses': {
-    whole: treeOf([['output', isItem]]),
-    event: treeOf([
-      ['', isPartOfItem],
-      ['item', isItem],
-      ['response.output', isItem],
-    ]),
+const known = (): 'known' => 'known'
+const normalized = place({ tool_calls: callWith('arguments'), provider_run: { read: known } })
+
+const PLACES: Readonly<Record<WireFormat, Readonly<Record<Part, Place>>>> = {
+  'openai-chat': {
+    whole: place({ choices: place({ message: chatMessage }) }),
+    event: place({ choices: place({ message: chatMessage, delta: chatMessage }) }),
   },
-  anthropic: {
-    whole: treeOf([['content', isBlock]]),
-    event: treeOf([
-      ['content_block', isBlock],
-      ['message.content', isBlock],
-    ]),
-  },
-  normalized: {
-    whole: treeOf([
-      ['tool_calls', always],
-      ['provider_run', always],
-    ]),
-    event: treeOf([]),
-  },
+  'openai-responses': { whole: response, event: responseEvent },
+  anthropic: { whole: message, event: place({ message, content_block: block, delta }) },
+  normalized: { whole: normalized, event: place({}) },
 }
 
-const NOWHERE = treeOf([])
+const ROOTS: ReadonlySet<string> = new Set(['choices', 'output', 'content', 'tool_calls'])
 
 const isDisguised = disguisesOf([
   ...['choices', 'message', 'delta', 'tool_calls', 'function_call', 'function', 'custom', 'output', 'content'],
-  ...[
-    'item',
-    'response',
-    'content_block',
-    'type',
-    'id',
-    'call_id',
-    'index',
-    'output_index',
-    'name',
-    'arguments',
-    'input',
-  ],
+  ...['item', 'response', 'content_block', 'type', 'id', 'call_id', 'index', 'output_index'],
+  ...['name', 'arguments', 'input', 'partial_json'],
 ])
-
-type Written = readonly (readonly [path: string, isKnown: (call: Members) => boolean])[]
-
-function treeOf(written: Written): Place {
-  const here = written.find(([path]) => path === '')
-  const names = new Map<string, (typeof written)[number][]>()
-  for (const [path, isKnown] of written) {
-    if (path === '') continue
-    const [first = '', ...rest] = path.split('.')
-    names.set(first, [...(names.get(first) ?? []), [rest.join('.'), isKnown]])
-  }
-  const members = new Map([...names].map(([name, below]) => [name, treeOf(below)] as const))
-  return { members, isKnown: here?.[1] ?? null }
-}

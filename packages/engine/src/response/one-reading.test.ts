@@ -1,6 +1,7 @@
 import { LIMITS } from '@countersign/protocol'
 import { expect, test } from 'vitest'
 import { proves } from '../../../../test/support/proves.js'
+import { holdsCallShape } from './odd-shapes.js'
 import { readResponse } from './read-response.js'
 
 /** The arguments as each format writes them: as text, or as the value that a client has parsed. */
@@ -93,3 +94,21 @@ test('names take linear time, whatever they are of', () => {
   for (const name of long.slice(1)) expect(problemOf('chat', JSON.stringify({ [name]: 1, b: 2 }))).toBeNull()
   expect(process.cpuUsage(started).user / 1_000).toBeLessThan(2_000)
 })
+
+proves(
+  'guarantee.known-shapes',
+  'an error that quotes a request passes, and one in the shape of an answer does not',
+  () => {
+    const tool_calls = [{ id: 'c', function: { name: 't', arguments: '{}' } }]
+    const quoted = { role: 'assistant', tool_calls }
+    for (const error of [
+      { Message: 'Forbidden' },
+      { Type: 'x', error: { message: 'no', Name: 'n', input: 'i' } },
+      { detail: [{ loc: ['body'], msg: 'bad', input: { messages: [quoted] } }] },
+    ])
+      expect(holdsCallShape(error)).toBe(false)
+    for (const root of ['choices', 'Choices', 'CONTENT'])
+      expect(holdsCallShape({ error: 'no', [root]: [{ message: quoted }] })).toBe(true)
+    expect(holdsCallShape({ Tool_Calls: tool_calls })).toBe(true)
+  },
+)

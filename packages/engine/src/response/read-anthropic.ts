@@ -1,3 +1,4 @@
+import { kindOfBlock } from './kinds.js'
 import { asRecord, asText, type RawCall, type RawResponse, type RawRun, readUsage } from './read-call.js'
 import type { FinishReason } from './tool-call.js'
 
@@ -20,9 +21,9 @@ export function readAnthropic(response: Record<string, unknown>): RawResponse {
     const block = asRecord(item) ?? {}
     const type = asText(block.type) ?? ''
     if (type === 'text') texts.push(asText(block.text) ?? '')
-    else if (type === 'tool_use') {
+    else if (kindOfBlock(block) === 'call') {
       calls.push({ kind: 'function', choice: 0, id: block.id, name: block.name, arguments: block.input })
-    } else if (type.endsWith('tool_use')) {
+    } else if (kindOfBlock(block) === 'run') {
       providerRun.push({ type, name: asText(block.name), id: asText(block.id), arguments: block.input })
     }
   }

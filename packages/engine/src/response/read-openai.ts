@@ -1,3 +1,4 @@
+import { isInContainer, kindOfItem } from './kinds.js'
 import { asRecord, asText, type RawCall, type RawResponse, type RawRun, readUsage } from './read-call.js'
 import type { FinishReason } from './tool-call.js'
 
@@ -106,7 +107,7 @@ export function readOpenAiResponses(response: Record<string, unknown>): RawRespo
       calls.push({ kind: 'custom', choice: 0, id: item.call_id, name: item.name, arguments: input })
     } else if (type.endsWith('_call') && !isProviderRun(item, ranIds)) {
       calls.push(builtinCall(type, item))
-    } else if (type.endsWith('_call') || type.startsWith('mcp_') || type === 'program') {
+    } else if (type.endsWith('_call') || kindOfItem(item) === 'run') {
       providerRun.push({ type, name: asText(item.name), id: asText(item.id), arguments: runArguments(type, item) })
     }
   }
@@ -149,7 +150,7 @@ const NO_ARGUMENTS: ReadonlySet<string> = new Set([
 function isProviderRun(item: Record<string, unknown>, ranIds: ReadonlySet<string>): boolean {
   if (item.call_id === undefined || item.call_id === null) return true
   if (typeof item.call_id === 'string' && ranIds.has(item.call_id)) return true
-  return asText(asRecord(item.environment)?.type)?.startsWith('container') ?? false
+  return isInContainer(item)
 }
 
 /** A provider tool that the program runs (shell, apply_patch, computer): everything in it counts as arguments. */

@@ -69,11 +69,13 @@ async function* flowOnce(
       error,
     })
   const passesAll = pending.hooks.onlyWatches()
+  let oddShape: string | null = null
   let ended = false
   try {
     for await (const event of { [Symbol.asyncIterator]: () => source }) {
       const { value, problem } = knownShapes(pending.provider, event)
       if (problem !== null) hold.doubt(problem)
+      oddShape ??= problem
       const free = value === null ? [] : hold.take(value)
       if (passesAll) yield event
       else if (join === null) yield* free
@@ -92,7 +94,7 @@ async function* flowOnce(
     await abandon('left')
     return null
   }
-  return runToPromise(pending.hooks.judge(streamAnswer(pending, hold)))
+  return runToPromise(pending.hooks.judge({ ...streamAnswer(pending, hold), oddShape }))
 }
 
 /** The event without what another reader could take for a call: nothing of that may flow. */

@@ -80,7 +80,8 @@ const CUT_SHORT: Fault = {
 
 /** A stream that broke off inside its calls, or of which a program could read other calls than those in the response. */
 function faultOf({ answer, response }: AnswerContext): Fault | null {
-  const { complete, contradiction } = answer
+  const { complete, contradiction, oddShape = null } = answer
+  if (oddShape !== null) return { detail: oddShape, remedy: `Answer again in the right form: ${oddShape}.` }
   if (contradiction !== null) {
     return { detail: contradiction, remedy: `The stream contradicts itself: ${contradiction}. Ask again.` }
   }

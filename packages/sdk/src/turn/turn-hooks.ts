@@ -28,6 +28,8 @@ export interface ModelAnswer {
   complete: boolean
   /** What a stream says in two ways about its calls; null when it does not. */
   contradiction: string | null
+  /** What of a stream looks like a call and was not read as one. */
+  oddShape?: string | null
   streamed: boolean
   latencyMs: number
 }

@@ -49,9 +49,22 @@ export const CHAT: Contradiction[] = [
     /"tool_use_v2" looks like a call/,
   ],
   [
+    'calls of an unknown kind in pieces',
+    chatStream(
+      choice({ tool_calls_v2: [{ index: 0, id: 'c1', name: 'pay501.875' }] }),
+      choice({ tool_calls_v2: [{ index: 0, arguments: MUCH }] }),
+    ),
+    /"tool_calls_v2" looks like a call/,
+  ],
+  [
+    'two inputs',
+    chatStream(parts({ index: 0, id: 'c1', function: { name: 'pay', arguments: LITTLE, parameters: MUCH } })),
+    /looks like a call/,
+  ],
+  [
     'a call in the shape of another API',
     chatStream({ ...choice({}), output: [{ type: 'function_call', call_id: 'c1', name: 'pay', arguments: MUCH }] }),
-    /"function_call" looks like a call/,
+    /"output" looks like a call/,
   ],
   ['an event that is a list', chatStream([parts(part('pay', MUCH))] as unknown as JsonObject), /no object/],
   ['a second name', chatStream(parts(part('look', '')), parts(part('pay', LITTLE))), /two names, "look" and "pay"/],

@@ -45,6 +45,21 @@ export const MESSAGES: Contradiction[] = [
     /"tool_use_v2" looks like a call/,
   ],
   [
+    'input for a block that looked like no call',
+    messageStream([], start(0, { type: 'tool_use_v2', id: 't1' }), input(0, MUCH), stop(0)),
+    /block of an unknown kind, "tool_use_v2"/,
+  ],
+  [
+    'a delta in capitals',
+    messageStream(
+      [],
+      start(0, use('look')),
+      { ...input(0, '{}'), delta: { type: 'input_json_delta', partial_json: '{}', Partial_json: MUCH } },
+      stop(0),
+    ),
+    /the member "Partial_json" for another one/,
+  ],
+  [
     'a call that only sounds as if the provider ran it',
     messageStream([], start(0, use('pay', { type: 'client_tool_use', input: JSON.parse(MUCH) })), stop(0)),
     /"client_tool_use" looks like a call/,
@@ -57,7 +72,7 @@ export const MESSAGES: Contradiction[] = [
   [
     'a call inside of something else',
     messageStream([], start(0, { type: 'text', text: 'a', parts: [use('pay', { input: MUCH })] }), stop(0)),
-    /"tool_use" looks like a call/,
+    /"parts" looks like a call/,
   ],
   [
     'input that is a list, which joins a text as its own',

@@ -76,6 +76,11 @@ export const RESPONSES: Contradiction[] = [
     /"function_call_v2" looks like a call/,
   ],
   [
+    'an item with an id to answer, of an unknown kind',
+    [created(), done({ type: 'local_exec', id: 'l1', call_id: 'c1', action: { command: ['pay', MUCH] } }), completed()],
+    /"local_exec" looks like a call/,
+  ],
+  [
     'a call without an id, as if the provider had run it',
     [created(), done({ type: 'client_call', name: 'pay', arguments: MUCH }), completed()],
     /"client_call" looks like a call/,

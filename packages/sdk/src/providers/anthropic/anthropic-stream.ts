@@ -1,4 +1,4 @@
-import { parseStrictJson } from '@countersign/engine'
+import { kindOfBlock, parseStrictJson } from '@countersign/engine'
 import { isObject, type JsonObject, objects, text, without } from '../../base/json-object.js'
 import { quoteName } from '../../base/quote-name.js'
 import { type Numbered, newIndex, nextIndex, runOf } from '../numbering.js'
@@ -53,6 +53,10 @@ export function readMessageStream(_request: JsonObject, { holdAll = false } = {}
 
   const take = (event: JsonObject): JsonObject[] => {
     const block = blockOf(event)
+    if (block !== null && isInput(event) && kindOfBlock(block.fields) === 'unknown') {
+      crossed ??= `input came for a block of an unknown kind, ${quoteName(text(block.fields.type))}`
+      holding = true
+    }
     if (holding) crossed ??= crossing(event, block, placed)
     if (event.type === 'message_start' && isObject(event.message)) {
       message = { ...message, ...event.message }
@@ -95,6 +99,9 @@ export function readMessageStream(_request: JsonObject, { holdAll = false } = {}
 
 const isCall = (block: Block | null | undefined): boolean => block?.fields.type === 'tool_use'
 
+const isInput = (event: JsonObject): event is JsonObject & { delta: JsonObject } =>
+  isObject(event.delta) && event.delta.type === 'input_json_delta'
+
 /**
  * Why a part of a block may be read in two ways: the client finds its block by place, counted from the end where the
  * number is negative, and puts it back at the number as it stands. It takes the last block for whole at the end of any.
@@ -105,7 +112,7 @@ function crossing(event: JsonObject, block: Block | null, placed: readonly Block
   if (event.type === 'content_block_stop') {
     for (const one of [block, atPlace, placed.at(-1)]) if (one) one.ended = true
   }
-  const added = isObject(event.delta) && event.delta.type === 'input_json_delta' ? event.delta.partial_json : undefined
+  const added = isInput(event) ? event.delta.partial_json : undefined
   if (added === undefined || !(isCall(block) || isCall(atPlace))) return null
   if (block !== atPlace || block !== back)
     return `input under the number ${JSON.stringify(event.index ?? null)} may belong to two blocks`

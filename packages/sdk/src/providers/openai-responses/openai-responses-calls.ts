@@ -1,4 +1,5 @@
-import { isObject, type JsonObject, text } from '../../base/json-object.js'
+import { isInContainer, isRunByProvider } from '@countersign/engine'
+import { type JsonObject, text } from '../../base/json-object.js'
 
 /**
  * The items of an output that ask the program to run something. What the provider ran itself is no call: it waits
@@ -19,25 +20,7 @@ export function callsExcept(output: readonly JsonObject[], allowedIds: ReadonlyS
   return new Set([...callsOf(output)].filter((item) => !allowedIds.has(text(item.call_id))))
 }
 
-/** Built-in tools that only the provider can run. */
-const PROVIDER_RUN = new Set([
-  'web_search_call',
-  'file_search_call',
-  'code_interpreter_call',
-  'image_generation_call',
-  'mcp_call',
-])
-
 /** An item that may turn out to be a call. While it is streamed, its end and its output are not known yet. */
 export function mayBeCall(item: JsonObject): boolean {
-  return text(item.type).endsWith('_call') && !isProviderRun(item)
-}
-
-/** An item that says itself that the provider runs it. */
-export function isProviderRun(item: JsonObject): boolean {
-  return PROVIDER_RUN.has(text(item.type)) || isInContainer(item) || item.execution === 'server'
-}
-
-function isInContainer(item: JsonObject): boolean {
-  return isObject(item.environment) && text(item.environment.type).startsWith('container')
+  return text(item.type).endsWith('_call') && !isRunByProvider(item)
 }

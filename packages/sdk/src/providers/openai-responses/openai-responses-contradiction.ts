@@ -1,7 +1,8 @@
+import { isRunByProvider } from '@countersign/engine'
 import { isObject, type JsonObject, objects, text, without } from '../../base/json-object.js'
 import { quoteName } from '../../base/quote-name.js'
 import { pieceText, sameArguments, sameValues } from '../same-arguments.js'
-import { callsOf, isProviderRun, mayBeCall } from './openai-responses-calls.js'
+import { callsOf, mayBeCall } from './openai-responses-calls.js'
 
 /** What events said of an item: the event, and the fields it named. */
 export interface Statement {
@@ -85,7 +86,7 @@ export function twoItems({ type }: JsonObject, one: Spoken, other: Spoken): stri
 
 function differing(item: Spoken, end: Statement): string | null {
   const kinds = [...item.statements.map(({ fields }) => fields).filter(({ type }) => type !== undefined), end.fields]
-  if (item.parts.size === 0 ? !kinds.some(mayBeCall) : kinds.every(isProviderRun)) return null
+  if (item.parts.size === 0 ? !kinds.some(mayBeCall) : kinds.every(isRunByProvider)) return null
   const two = (what: string, by: string): string =>
     `call ${quoteName(text(end.fields.call_id) || text(item.fields.call_id))} has two ${what}, in ${by} and in ${end.by}`
   for (const { by, fields } of item.statements) {

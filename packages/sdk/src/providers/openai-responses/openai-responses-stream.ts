@@ -1,9 +1,10 @@
 import { randomUUID } from 'node:crypto'
+import { isRunByProvider } from '@countersign/engine'
 import { isObject, type JsonObject, objects, text } from '../../base/json-object.js'
 import { type Numbered, newIndex, nextIndex, runOf } from '../numbering.js'
 import type { StreamHold } from '../provider.js'
 import { pieceText } from '../same-arguments.js'
-import { callsExcept, isProviderRun, mayBeCall } from './openai-responses-calls.js'
+import { callsExcept, mayBeCall } from './openai-responses-calls.js'
 import {
   contradictionIn,
   type Part,
@@ -143,7 +144,7 @@ function addPart(item: Item, event: JsonObject): boolean {
   before.grown += part.grown
   if (part.end !== undefined) before.ends.push({ by: text(event.type), fields: { [part.key]: part.end } })
   if (pieceText(event.name) !== '') item.statements.push({ by: text(event.type), fields: { name: event.name } })
-  return !isProviderRun(item.fields)
+  return !isRunByProvider(item.fields)
 }
 
 function addDelta(item: Item, event: JsonObject): void {
