@@ -3,7 +3,7 @@ import type { Steps } from '../text/steps.js'
 interface TextScan {
   /** The colons outside strings. */
   readonly pairs: number
-  /** A number that is not exactly a double; null if there is none, or it was not looked for. */
+  /** A number with more digits than a double can hold; null if there is none, or it was not looked for. */
   readonly doubtful: string | null
 }
 
@@ -23,7 +23,7 @@ export function* scanText(text: string, numbers: boolean): Steps<TextScan> {
     else if (code <= NINE && (code >= ZERO || code === MINUS)) {
       const end = endOfNumber(text, at)
       if (numbers && doubtful === null && end - at > SHORT_NUMBER) {
-        if (!isExact(text.slice(at, end))) doubtful = text.slice(at, end)
+        if (!isHeld(text.slice(at, end))) doubtful = text.slice(at, end)
         stepEnd -= CHARACTERS_OF_LONG_NUMBER
       }
       at = end - 1
@@ -46,6 +46,18 @@ function endOfNumber(text: string, start: number): number {
   }
   return at
 }
+
+/**
+ * Whether a double holds all the digits of a number. Programs print doubles with up to 17 of them, so that
+ * 0.10000000000000001 is 0.1 to all that read doubles.
+ */
+function isHeld(digits: string): boolean {
+  if (isExact(digits)) return true
+  const [written] = bareNumber(digits).replace('-', '').split('e')
+  return digits.length <= MAX_LENGTH && (written ?? '').length <= DIGITS_OF_DOUBLE && Number(digits) !== 0
+}
+
+const DIGITS_OF_DOUBLE = 17
 
 /**
  * Whether a double is exactly the number written: 1.0 and 1e0 are 1 to every reader, while one that counts in decimals

@@ -196,7 +196,8 @@ function isPlain(value: object): boolean {
 }
 
 function inexactProblem(digits: string): string {
-  return `the number ${plainText(digits, SHOWN_NUMBER_LENGTH)} is none that every reader takes for the same: write at most 15 digits`
+  const what = Number(digits) === 0 ? 'is too small for a double' : 'has more digits than a double can hold'
+  return `the number ${plainText(digits, SHOWN_NUMBER_LENGTH)} ${what}: round it`
 }
 
 const SHOWN_NUMBER_LENGTH = 40

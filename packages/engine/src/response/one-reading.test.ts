@@ -57,16 +57,21 @@ proves('guarantee.one-reading', 'a member that stands twice and digits beyond do
   const refused = [
     ['{"a":1,"a":900}', 'occurs twice'],
     ['{"x":[{"a":1,"\\u0061":1}]}', 'occurs twice'],
-    ['{"a":40.000000000000000000001}', 'write at most 15 digits'],
-    ['{"a":[0.1000000000000000055511151231257827]}', 'write at most 15 digits'],
-    ['{"a":1e-400}', 'write at most 15 digits'],
+    ['{"a":40.000000000000000000001}', 'has more digits than a double can hold: round it'],
+    ['{"a":[0.1000000000000000055511151231257827]}', 'more digits'],
+    ['{"a":1e-400}', 'the number 1e-400 is too small for a double'],
     ['{"a":9007199254740993}', '2^53'],
     ['{"a":1e400}', 'double'],
   ] as const
   for (const format of ofText) {
     for (const [text, problem] of refused)
       expect([text, problemOf(format, text)]).toEqual([text, expect.stringContaining(problem)])
-    expect(problemOf(format, '{"a":[40.0,4e1,0.40E2,1.50,-0,0.30000000000000004,1.5e-8,123456.789012345]}')).toBeNull()
+    expect(
+      problemOf(
+        format,
+        '{"a":[40.0,4e1,0.40E2,1.50,-0,0.30000000000000004,1.5e-8,123456.789012345,0.10000000000000001,-52.520006599999997,5e-324]}',
+      ),
+    ).toBeNull()
   }
 })
 
