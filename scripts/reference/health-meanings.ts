@@ -16,7 +16,7 @@ export const HEALTH_MEANINGS: {
     active: 'Decisions are made and enforced.',
     advisory: 'Decisions are made and reported, and change nothing.',
     inactive:
-      'Nobody decides: the plan is still looked up or there is none (in staging and production every call is then refused), the mode is `log-only`, or the session has ended.',
+      'Nobody decides: the plan is still looked up or there is none (in production every call is then refused, in staging it passes), the mode is `log-only`, or the session has ended.',
     recovering: 'Calls of an earlier holder have no outcome yet. They are resolved before the next turn.',
     compromised: 'The client was bypassed, or a tool ran with other arguments. The server takes no more writes.',
     killed: 'The session was killed.',

@@ -61,6 +61,8 @@ export const clientOptions = {
   'option.environment': 'environment is development, staging or production and steers an attached plan',
   'option.environment.development': 'In development an approved plan is watched in shadow and blocks nothing',
   'option.environment.staging': 'In staging an approved plan is enforced with advisory compatibility',
+  'option.environment.staging-advises':
+    'In staging calls pass where there is no plan to judge them by, or no service, and diagnostics and health say so; not where more protection is asked for',
   'option.environment.production': 'In production an approved plan is enforced protectively',
   'option.environment.production-fail-closed': 'In production calls are blocked when governance cannot be had',
   'option.capture-level.default': 'captureLevel is redacted when not given',

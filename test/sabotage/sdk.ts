@@ -52,6 +52,11 @@ export const sdkSabotages: Bugs = {
   ],
   'packages/sdk/src/session/core/session-rules.ts': [
     {
+      breaks: 'option.environment.staging-advises',
+      from: "environment !== 'production' && compat === 'advisory' && MISSING.has(state)",
+      to: "compat === 'advisory' && MISSING.has(state)",
+    },
+    {
       breaks: 'protection.govern-needs-tools',
       from: "mode === 'enforce' && settings.apiKey !== null && settings.tools !== null",
       to: "mode === 'enforce' && settings.apiKey !== null",

@@ -125,8 +125,8 @@ export const sessionSabotages: Bugs = {
     },
     {
       breaks: 'session.get-health',
-      from: 'governed,\n      refusing: refusal !== null,',
-      to: 'governed: false,\n      refusing: refusal !== null,',
+      from: 'governed,\n      refusing: refusal',
+      to: 'governed: false,\n      refusing: refusal',
     },
     {
       breaks: 'session.get-state',

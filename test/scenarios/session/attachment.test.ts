@@ -175,10 +175,10 @@ for (const [state, answer, why] of FAILURES) {
       'health.governance-attachment.attachment-failed',
       'health.governance-attachment.fetch-failed',
     ],
-    `without a plan that can be used production and staging block, and development only captures (${state}: ${why})`,
+    `without a plan that can be used production blocks, and development only captures (${state}: ${why})`,
     async () => {
-      for (const environment of ['production', 'staging'] as const) {
-        const { session, ask } = attach(answer, { environment })
+      const blocked = [attach(answer), attach(answer, { environment: 'staging', compatEnforcement: 'protective' })]
+      for (const { session, ask } of blocked) {
         const asked = agent.provider.requests.length
         await expect(ask(['look'])).rejects.toThrow(ReplayUnavailableError)
         await expect(ask(['look'])).rejects.toThrow(why)
@@ -186,6 +186,8 @@ for (const [state, answer, why] of FAILURES) {
         expect(session.getHealth()).toMatchObject({
           status: 'degraded',
           authorityState: 'inactive',
+          protectionLevel: 'protect',
+          compatEnforcement: 'protective',
           governanceAttachment: state,
         })
       }
@@ -195,7 +197,57 @@ for (const [state, answer, why] of FAILURES) {
       expect(session.getHealth()).toMatchObject({ protectionLevel: 'monitor', governanceAttachment: state })
     },
   )
+
+  if (state === 'attachment_failed') continue
+  proves(
+    'option.environment.staging-advises',
+    `in staging calls pass where there is no plan or no service (${state}: ${why})`,
+    async () => {
+      const { session, ask, diagnostics } = attach(answer, { environment: 'staging' })
+      agent.provider.enqueue(calls(['pay', { amount: 501 }, 'c1']))
+      expect(callNames(await ask(['pay']))).toEqual(['pay'])
+      expect(await session.tools?.pay?.({ amount: 501 }, { callId: 'c1' })).toEqual({ ok: true })
+      expect(diagnostics).toContainEqual(
+        expect.objectContaining({ type: 'governance_attachment', state, detail: expect.stringContaining(why) }),
+      )
+      expect(diagnostics).toContainEqual(expect.objectContaining({ type: 'replay_protection_level', level: 'monitor' }))
+      expect(session.getHealth()).toMatchObject({
+        status: 'degraded',
+        authorityState: 'inactive',
+        protectionLevel: 'monitor',
+        compatEnforcement: 'advisory',
+        governanceAttachment: state,
+        durability: state === 'fetch_failed' ? 'degraded-local' : 'server',
+      })
+    },
+  )
 }
+
+proves('option.environment.staging-advises', 'only where the program asks for no more', async () => {
+  const none = FAILURES[0]?.[1] as object
+  const strict = attach(none, { environment: 'staging', requireProtection: 'govern' })
+  await expect(strict.ask(['look'])).rejects.toThrow(ReplayUnavailableError)
+  const unusable = attach({ ...approved, ...withPolicy }, { environment: 'staging' })
+  await expect(unusable.ask(['look'])).rejects.toThrow('principal')
+  const production = attach(none, { environment: 'production', compatEnforcement: 'advisory' })
+  await expect(production.ask(['look'])).rejects.toThrow(ReplayUnavailableError)
+})
+
+proves('option.environment.staging-advises', 'until the service is there: the next call is judged', async () => {
+  let up = false
+  const { session, ask } = attach(
+    async () => {
+      if (!up) throw new TypeError('fetch failed')
+      return Response.json({ agent: 'default', environment: 'staging', ...approved })
+    },
+    { environment: 'staging' },
+  )
+  agent.provider.enqueue(calls(['pay', { amount: 501 }]), calls(['pay', { amount: 501 }]))
+  expect(callNames(await ask(['pay']))).toEqual(['pay'])
+  up = true
+  await expect(ask(['pay'])).rejects.toThrow('argument_value_mismatch')
+  expect(session.getHealth()).toMatchObject({ status: 'healthy', governanceAttachment: 'attached' })
+})
 
 proves('health.governance-attachment.fetch-failed', 'a lookup that failed is made again by the next call', async () => {
   let up = false

@@ -47,7 +47,7 @@ export const SETTINGS = {
     env: 'COUNTERSIGN_ENVIRONMENT',
     flag: 'environment',
     default: 'production',
-    help: 'the environment whose approved plan is used: development (shadow), staging or production (enforce)',
+    help: 'the environment whose approved plan is used: development (shadow), staging (enforce; calls pass if there is no plan) or production (enforce)',
     parse: oneOf(['development', 'staging', 'production']),
   }),
   upstreams: setting({

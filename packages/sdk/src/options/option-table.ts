@@ -184,7 +184,7 @@ export const OPTIONS = {
       kind: orNull(
         choice<Environment>({
           development: 'in shadow mode',
-          staging: "enforced, with `compatEnforcement: 'advisory'`",
+          staging: "enforced, with `compatEnforcement: 'advisory'`; calls pass if there is no plan or no service",
           production: 'enforced; calls are blocked if there is no usable plan',
         }),
       ),

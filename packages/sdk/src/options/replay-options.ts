@@ -173,7 +173,7 @@ export interface ReplayOptions<Tools extends ToolMap = ToolMap> {
   /**
    * The environment whose approved plan is used if no contracts are given, and how it is used.
    * - `development`: in shadow mode
-   * - `staging`: enforced, with `compatEnforcement: 'advisory'`
+   * - `staging`: enforced, with `compatEnforcement: 'advisory'`; calls pass if there is no plan or no service
    * - `production`: enforced; calls are blocked if there is no usable plan
    * @defaultValue `COUNTERSIGN_ENVIRONMENT`, else `NODE_ENV`, else `production`
    */

@@ -11,6 +11,7 @@ import type { TraceEntry } from '../turn/trace.js'
 import type { CallVerdict } from '../turn/verdicts.js'
 import { healthOf } from './core/health.js'
 import { governorOf, type SessionParts } from './core/session-parts.js'
+import { isUnjudged } from './core/session-rules.js'
 import type { ShadowDelta } from './core/shadow-delta.js'
 import { type Elsewhere, findElsewhere } from './proposed-elsewhere.js'
 import {
@@ -230,7 +231,7 @@ export class Session<Tools = SomeTools> {
       mode,
       compatEnforcement: compat,
       governed,
-      refusing: refusal !== null,
+      refusing: refusal !== null || isUnjudged(core.settings, core.rules()),
       restored: core.isRestored(),
       bypassed: this.#parts.isBypassed(),
       attachment,

@@ -8,7 +8,7 @@ export interface HealthFacts {
   readonly compatEnforcement: CompatEnforcement
   /** The server decides, when it can be asked. */
   readonly governed: boolean
-  /** There is no plan, so every call is refused. */
+  /** There is no plan, so every call is refused, or passes unjudged where that is advisory. */
   readonly refusing: boolean
   readonly restored: boolean
   readonly bypassed: boolean

@@ -1,15 +1,18 @@
 import { suggestName } from '@countersign/engine'
 import type { Report } from '../../base/diagnostics.js'
 import type { ReplaySettings } from '../../options/replay-settings.js'
-import type { SessionRules } from './session-rules.js'
+import { isUnjudged, type SessionRules } from './session-rules.js'
 
 /** Reports where a session does less than its options suggest. */
 export function reportProtection(settings: ReplaySettings, rules: SessionRules, report: Report): void {
-  const { sessionId: session_id, emptyKey } = settings
+  const { sessionId: session_id, environment, emptyKey } = settings
   const isEnforced = rules.mode === 'enforce'
   if (emptyKey !== null) {
     const level = isEnforced ? 'protect' : 'monitor'
     report({ type: 'replay_protection_level', session_id, level, detail: `${emptyKey}: ${ALONE}` })
+  }
+  if (isUnjudged(settings, rules)) {
+    report({ type: 'replay_protection_level', session_id, level: 'monitor', detail: unjudgedIn(environment) })
   }
   if (!isEnforced || rules.refusal !== null) return
   const detail = whyNotGoverned(settings, rules)
@@ -24,6 +27,9 @@ export function reportProtection(settings: ReplaySettings, rules: SessionRules, 
 }
 
 const ALONE = 'calls are evaluated only in this process and nothing is recorded'
+
+const unjudgedIn = (environment: string): string =>
+  `calls pass without being judged: there is no plan to judge by, and ${environment} is advisory; in production they are blocked`
 
 const NO_STORE =
   'the option store is ignored: the server stores the state and the captures of a governed session; omit it, or omit apiKey'

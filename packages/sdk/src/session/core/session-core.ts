@@ -17,7 +17,7 @@ import { attachSharedSession } from './attach-shared-session.js'
 import { ATTACHED_AS, type Attachment, attachPlan, DEFAULT_AGENT } from './attachment.js'
 import { createProviderCheck } from './provider-pattern.js'
 import { reportProtection } from './report-protection.js'
-import { attachedRules, firstRules, type SessionRules } from './session-rules.js'
+import { attachedRules, firstRules, isUnjudged, type SessionRules } from './session-rules.js'
 
 /** What a session is made of, apart from its face: its rules, who judges by them, and whether it still takes calls. */
 export interface SessionCore {
@@ -178,12 +178,12 @@ export function createSessionCore(settings: ReplaySettings, providerName: string
       return (rules.governed && by === 'server') || rules.compat === 'protective' ? 'enforce' : 'advise'
     },
     checkProvider: (provider, model) => checkProvider(provider, model),
-    isReady: () => attaching === null && rules.refusal === null,
+    isReady: () => attaching === null && rules.refusal === null && !isUnjudged(settings, rules),
     async ready() {
       await attaching
       // A lookup that got no answer is made again, once for all turns that wait: the server may be back.
       if (rules.attachment === 'fetch_failed' && transport !== null) {
-        attachingAgain ??= attach(transport).finally(() => {
+        attachingAgain ??= attach(isUnjudged(settings, rules) ? briefly(transport) : transport).finally(() => {
           attachingAgain = null
         })
         await attachingAgain
@@ -218,6 +218,11 @@ export function createSessionCore(settings: ReplaySettings, providerName: string
     snapshot: (lastNarrowing) => authority.snapshot(lastNarrowing),
   }
 }
+
+/** Calls that pass anyway do not wait long. */
+const briefly = ({ call }: Transport): Transport => ({
+  call: (name, sent) => call(name, sent, { attempts: 1, timeoutMs: 2_000 }),
+})
 
 interface Attached {
   readonly attachment: Attachment

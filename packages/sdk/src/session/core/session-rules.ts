@@ -64,7 +64,8 @@ export function attachedRules(settings: ReplaySettings, attachment: Attachment):
     return { loaded, mode, compat, governed, refusal: message === null ? null : { message }, attachment: state }
   }
   // Without a plan a session that would only watch has nothing to judge by, and goes on capturing.
-  const isRefused = mode === 'enforce' || settings.requireProtection !== 'monitor'
+  const isEnforced = mode === 'enforce' && !isAdvised(settings, compat, state)
+  const isRefused = isEnforced || settings.requireProtection !== 'monitor'
   const refusal = isRefused ? { message: refusalFor(settings, detail), cause } : null
   return {
     loaded: emptyPlan(),
@@ -75,6 +76,17 @@ export function attachedRules(settings: ReplaySettings, attachment: Attachment):
     attachment: state,
   }
 }
+
+/** There is no service or no plan. What else can fail is the program's own fault, and is shown before production. */
+const MISSING: ReadonlySet<AttachmentState> = new Set(['no_plan', 'artifact_invalid', 'fetch_failed'])
+
+/** Outside of production, advisory compatibility lets calls pass where there is nothing to judge them by. */
+const isAdvised = ({ environment }: ReplaySettings, compat: CompatEnforcement, state: AttachmentState): boolean =>
+  environment !== 'production' && compat === 'advisory' && MISSING.has(state)
+
+/** Calls pass although the session was to enforce. */
+export const isUnjudged = ({ mode: given, environment }: ReplaySettings, { mode, attachment }: SessionRules): boolean =>
+  mode === 'log-only' && attachment !== null && (given ?? ATTACHED_AS[environment].mode) === 'enforce'
 
 const LEVELS: readonly ProtectionLevel[] = ['monitor', 'protect', 'govern']
 
