@@ -12,7 +12,7 @@ import { completeDecision, deniedSince } from './complete-decision.js'
 import { createControls } from './controls.js'
 import type { OnInDoubt } from './in-doubt.js'
 import { createOutage } from './outage.js'
-import { createReceiptOutbox, type Delivery } from './receipt-outbox.js'
+import { createReceiptOutbox } from './receipt-outbox.js'
 import type { ServerSession } from './server-session.js'
 import { createServerSync } from './server-sync.js'
 import { createSessionReplica } from './session-replica.js'
@@ -35,10 +35,6 @@ const PROBE: CallLimits = { attempts: 1, timeoutMs: 2_000 }
 
 /** The model has answered: as long as `timeoutMs` allows, its answer waits for a server that is started again. */
 const PATIENT: CallLimits = { attempts: 100 }
-
-/** A quota that is used up is full again after this, so receipts get through by then. */
-const QUOTA_FILLS_MS = 60_000
-const RETRY_MS = 1_000
 
 /** Nobody waits long for a session to end. */
 const ENDING: CallLimits = { attempts: 2, timeoutMs: 2_000 }
@@ -149,30 +145,16 @@ export function createGovernedAuthority(options: GovernedOptions): Authority {
     return { by: 'server', outcome: reply.outcome, decisions }
   }
 
-  /** Receipts, labels, filter and stops, as far as the server can be reached. Returns what became of the receipts. */
-  async function deliverAll(): Promise<Delivery> {
-    const [receipts] = await Promise.all([outbox.deliver(), controls.stopsTried()])
-    if (!controls.hasUnsent() || !(await sync.whenOpened())) return receipts
+  /** Receipts, labels, filter and stops, as far as the server can be reached. */
+  async function deliverAll(): Promise<void> {
+    await Promise.all([outbox.deliver(), controls.stopsTried()])
+    if (!controls.hasUnsent() || !(await sync.whenOpened())) return
     try {
       await controls.flush()
     } catch (error) {
       // A session that was stopped takes no more.
       if (!(error instanceof ServiceRefusal)) outage.failed(error)
     }
-    return receipts
-  }
-
-  /** The last chance of receipts: the service is there and says that they have to wait. */
-  async function deliverBeforeEnd(): Promise<void> {
-    const endMs = performance.now() + QUOTA_FILLS_MS
-    let sent = await deliverAll()
-    while (isThrottled(sent) && performance.now() < endMs) {
-      await new Promise((resolve) => setTimeout(resolve, RETRY_MS))
-      sent = await outbox.deliver()
-    }
-    if (!isThrottled(sent)) return
-    const detail = `the session ends with ${outbox.count()} receipts that the quota kept back: the server has no outcome of their calls`
-    report({ type: 'replay_degraded', session_id: sessionId, detail })
   }
 
   /** Where this cannot be said now, the lease of the session ends by itself. */
@@ -277,12 +259,12 @@ export function createGovernedAuthority(options: GovernedOptions): Authority {
       unguardedCalls: outage.counts().unguarded,
       errors: outage.counts().errors,
     }),
-    async flush() {
-      await deliverAll()
-    },
+    flush: deliverAll,
     // Another process may go on with a session that is shared.
     async close(ends = options.isShared !== true) {
-      await deliverBeforeEnd()
+      await deliverAll()
+      const kept = await outbox.insist()
+      if (kept > 0) report({ type: 'replay_degraded', session_id: sessionId, detail: keptBack(kept) })
       if (ends) await endOnServer()
       outbox.stop()
     },
@@ -291,7 +273,8 @@ export function createGovernedAuthority(options: GovernedOptions): Authority {
 
 const NONE: ReadonlyMap<string, string> = new Map()
 
-const isThrottled = (sent: Delivery): boolean => !sent.delivered && sent.why instanceof ServiceThrottled
+const keptBack = (receipts: number): string =>
+  `the session ends with ${receipts} receipts that the quota kept back: the server has no outcome of their calls`
 
 /** The answer to an accepted proposal was lost. Where nothing was called, there was nothing to learn from it. */
 const isConsumed = (error: unknown): boolean =>

@@ -9,6 +9,11 @@ export interface ReceiptOutbox {
   add(receipts: readonly Receipt[]): void
   /** Sends all that is unsent. Otherwise why not, as the transport throws it; then it is tried again later. */
   deliver(): Promise<Delivery>
+  /**
+   * The last chance of receipts that a used-up quota keeps back: tries for as long as the quota takes to fill. Returns how
+   * many it still keeps back.
+   */
+  insist(): Promise<number>
   count(): number
   /** Remembers the evidence of a call that was decided here, in case the server turns out to have allowed it too. */
   remember(evidence: Evidence): void
@@ -29,12 +34,15 @@ export interface ReceiptOutboxOptions {
 const REMEMBERED = 256
 const FIRST_RETRY_MS = 1_000
 const LONGEST_RETRY_MS = 30_000
+const QUOTA_FILLS_MS = 60_000
 
 export function createReceiptOutbox({ send, onFailure, onRefusal }: ReceiptOutboxOptions): ReceiptOutbox {
   let unsent: Receipt[] = []
   let retry: NodeJS.Timeout | undefined
   let retryMs = FIRST_RETRY_MS
   let stopped = false
+  /** The last attempt found the quota used up. */
+  let isKeptBack = false
   const remembered = new Map<string, Evidence>()
   const delivering = singleFlight(deliverAll)
 
@@ -69,12 +77,23 @@ export function createReceiptOutbox({ send, onFailure, onRefusal }: ReceiptOutbo
         unsent = unsent.slice(batch.length)
       }
       retryMs = FIRST_RETRY_MS
+      isKeptBack = false
       return { delivered: true }
     } catch (error) {
-      if (!(error instanceof ServiceThrottled)) onFailure(error)
+      isKeptBack = error instanceof ServiceThrottled
+      if (!isKeptBack) onFailure(error)
       retryLater()
       return { delivered: false, why: error }
     }
+  }
+
+  async function insist(): Promise<number> {
+    const endMs = performance.now() + QUOTA_FILLS_MS
+    while (isKeptBack && performance.now() < endMs) {
+      await new Promise((resolve) => setTimeout(resolve, FIRST_RETRY_MS))
+      await deliver()
+    }
+    return isKeptBack ? unsent.length : 0
   }
 
   async function deliver(): Promise<Delivery> {
@@ -87,6 +106,7 @@ export function createReceiptOutbox({ send, onFailure, onRefusal }: ReceiptOutbo
       unsent.push(...receipts)
     },
     deliver,
+    insist,
     count: () => unsent.length,
     remember(evidence) {
       remembered.set(evidence.call.callId, evidence)
