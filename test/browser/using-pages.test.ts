@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { DESKTOP, noBrowser, PHONE, settled } from '../support/browser/browser.js'
 import { withFixturePages } from '../support/browser/fixture-pages.js'
+import { proves } from '../support/proves.js'
 import { dashboardFixtures, MAIN_SESSION } from './stories/fixtures.js'
 import { longSession } from './stories/long-session.js'
 import { PAGES } from './stories/pages.js'
@@ -63,25 +64,36 @@ describe.skipIf(trouble !== null)(
       await expect.poll(() => state.locator('.changed dt').allInnerTexts()).toContain('Tool calls')
     })
 
-    test('of a session with ten thousand events the newest are one click away, and no older state is called the newest', async () => {
-      const watched = await newPage()
-      const { page } = watched
-      server().use(longSession(dashboardFixtures(new Date()), 10_000))
-      await page.goto(`${server().url}/sessions/${MAIN_SESSION}`)
-      await page.getByRole('heading', { name: 'State after event 100' }).waitFor()
-      await page.getByRole('button', { name: 'Newest events' }).click()
-      await page.getByRole('heading', { name: 'State now' }).waitFor()
-      expect(await page.locator('.state div', { hasText: 'Version' }).locator('dd').innerText()).toBe('10000')
-      await page.getByText('9,991 to 10,000 of 10,000 events').waitFor()
-      await page.getByRole('button', { name: 'Earlier events' }).click()
-      await page.getByText('9,891 to 10,000 of 10,000 events').waitFor()
-      // A link to an event that is not on the page brings it there.
-      await page.evaluate(() => {
-        location.hash = '#event-42'
-      })
-      await page.getByRole('heading', { name: 'State after event 42' }).waitFor()
-      await page.locator('#event-42').waitFor()
-    })
+    proves(
+      'people.state.now',
+      'also of a session with ten thousand events, the newest of which are one click away',
+      async () => {
+        const watched = await newPage()
+        const { page } = watched
+        server().use(longSession(dashboardFixtures(new Date()), 10_000))
+        await page.goto(`${server().url}/sessions/${MAIN_SESSION}`)
+        await page.getByText('1 to 100 of 10,000 events').waitFor()
+        const version = page.locator('.state div', { hasText: 'Version' }).locator('dd')
+        await page.getByRole('heading', { name: 'State now' }).waitFor()
+        expect(await version.innerText()).toBe('10000')
+        await page.getByRole('button', { name: 'State after 7', exact: true }).click()
+        await page.getByRole('heading', { name: 'State after event 7' }).waitFor()
+        expect(await version.innerText()).toBe('7')
+        await page.getByRole('button', { name: 'Now', exact: true }).click()
+        await page.getByRole('button', { name: 'Newest events' }).click()
+        await page.getByRole('heading', { name: 'State now' }).waitFor()
+        expect(await version.innerText()).toBe('10000')
+        await page.getByText('9,991 to 10,000 of 10,000 events').waitFor()
+        await page.getByRole('button', { name: 'Earlier events' }).click()
+        await page.getByText('9,891 to 10,000 of 10,000 events').waitFor()
+        // A link to an event that is not on the page brings it there.
+        await page.evaluate(() => {
+          location.hash = '#event-42'
+        })
+        await page.getByRole('heading', { name: 'State after event 42' }).waitFor()
+        await page.locator('#event-42').waitFor()
+      },
+    )
 
     test('a link to an event that no session has leads to the newest', async () => {
       const watched = await newPage()

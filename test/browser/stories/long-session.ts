@@ -14,7 +14,9 @@ export function longSession(fixtures: Fixtures, events: number): Fixtures {
     ...fixtures,
     loadSessionDetail: (asked) => {
       const detail = fixtures.loadSessionDetail?.(asked) ?? 404
-      return typeof detail === 'number' ? detail : { ...detail, session: { ...detail.session, ledger: head } }
+      if (typeof detail === 'number') return detail
+      const state = { ...detail.session.state, stateVersion: events }
+      return { ...detail, session: { ...detail.session, ledger: head, state } }
     },
     loadTimeline: ({ query }) => {
       const after = query?.after ?? 0

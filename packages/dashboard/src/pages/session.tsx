@@ -1,3 +1,4 @@
+import type { SessionDetail, TimelineItem } from '@countersign/protocol'
 import { useParams } from '@tanstack/react-router'
 import './session/session.css'
 import { useCallback, useRef, useState } from 'react'
@@ -32,8 +33,6 @@ export function SessionPage() {
     setChosen(null)
     if (timeline.hasLater && detail.data !== undefined) timeline.goTo(detail.data.session.ledger.seq)
   }
-  const shown = timeline.items.find(({ seq }) => seq === chosen) ?? timeline.items.at(-1)
-  const before = shown === undefined ? undefined : timeline.items[timeline.items.indexOf(shown) - 1]
   return (
     <Page
       title={`Session ${sessionId}`}
@@ -56,20 +55,13 @@ export function SessionPage() {
                 <Timeline
                   timeline={timeline}
                   acts={acts}
-                  chosen={shown?.seq ?? null}
+                  chosen={chosen ?? data.session.ledger.seq}
                   onChoose={choose}
                   onNewest={toNewest}
                 />
               </Panel>
               <div className="session-side" ref={side}>
-                {shown === undefined ? null : (
-                  <StatePanel
-                    item={shown}
-                    before={before}
-                    newest={!timeline.hasLater && shown.seq === timeline.items.at(-1)?.seq}
-                    onNewest={toNewest}
-                  />
-                )}
+                <StatePanel {...stateShown(data.session, timeline.items, chosen)} onNow={() => setChosen(null)} />
                 <Proof sessionId={sessionId} head={data.session.ledger} />
               </div>
             </div>
@@ -78,6 +70,13 @@ export function SessionPage() {
       </Loaded>
     </Page>
   )
+}
+
+/** The state after the chosen event, or the session's state now, and the one before it where that is on the page. */
+function stateShown(session: SessionDetail['session'], items: readonly TimelineItem[], chosen: number | null) {
+  const item = items.find(({ seq }) => seq === chosen)
+  const { seq, state, labels } = item ?? { ...session, seq: session.ledger.seq }
+  return { seq, state, labels, before: items.find((earlier) => earlier.seq === seq - 1), isNow: item === undefined }
 }
 
 /** How many events there are, or which of them are on the page. */

@@ -6,14 +6,18 @@ import { Panel } from '../../components/layout/page.js'
 import { count, money } from '../../text/format.js'
 
 interface StatePanelProps {
-  readonly item: TimelineItem
+  /** The event after which it was. */
+  readonly seq: number
+  readonly state: StateSnapshot
+  readonly labels: readonly string[]
   readonly before: TimelineItem | undefined
-  readonly newest: boolean
-  readonly onNewest: () => void
+  /** It is the session's state, whichever events are on the page. */
+  readonly isNow: boolean
+  readonly onNow: () => void
 }
 
-/** The state after one event, with its changes highlighted. */
-export function StatePanel({ item: { seq, state, labels }, before, newest, onNewest }: StatePanelProps) {
+/** The state of a session now or after one event, with what that event changed highlighted. */
+export function StatePanel({ seq, state, labels, before, isNow, onNow }: StatePanelProps) {
   const old = before?.state
   const differs = (key: keyof StateSnapshot) =>
     old !== undefined && JSON.stringify(old[key]) !== JSON.stringify(state[key])
@@ -22,12 +26,12 @@ export function StatePanel({ item: { seq, state, labels }, before, newest, onNew
   const met = [...new Set(Object.keys(state.satisfiedPreconditions).map((name) => name.replace(/#[0-9a-f]{16}$/, '')))]
   return (
     <Panel
-      title={newest ? 'State now' : `State after event ${seq}`}
+      title={isNow ? 'State now' : `State after event ${seq}`}
       aside={
-        newest ? (
+        isNow ? (
           `after event ${seq}`
         ) : (
-          <Button kind="quiet" onClick={onNewest}>
+          <Button kind="quiet" onClick={onNow}>
             Now
           </Button>
         )
