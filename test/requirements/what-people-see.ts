@@ -20,6 +20,7 @@ export const whatPeopleSee = {
   'people.review.effect-first':
     'A review says first which calls would newly run, which would newly be blocked and which rules could not be tried, in red where money or administration gets looser',
   'people.acts.approver-hashed': 'Who approved a checkpoint and why are hashed in the ledger, and what was changed since is not shown',
+  'people.acts.breaker': 'A session that its circuit breaker killed is in the audit trail, by the system',
   'people.acts.shown': 'A session shows who approved a checkpoint, and who killed it and why',
   'people.search.complete': 'A search by the beginning of an id, or by an agent, finds every session, however many there are',
   'people.shared-limits': 'A page shows what is used of each limit over all sessions, the keys that use most first, and finds a key by its value',

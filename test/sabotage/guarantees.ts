@@ -45,6 +45,7 @@ export const guaranteeSabotages: Bugs = {
     },
   ],
   'packages/server/src/store/sessions/write-change.ts': [
+    { breaks: 'people.acts.breaker', from: 'change.audit ?? breakerEntry(change)', to: 'change.audit' },
     {
       breaks: 'guarantee.kill-wins',
       from: ' and h.revision = :known_revision::text',

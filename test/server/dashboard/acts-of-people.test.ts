@@ -178,3 +178,24 @@ proves(
     expect(await numbers()).toEqual(after)
   },
 )
+
+proves('people.acts.breaker', 'whether a proposal or a receipt tripped it', async () => {
+  const plan = (most: Record<string, number>) =>
+    planOf([{ tool: 'pay' }], { session_limits: { circuit_breaker: most } })
+  const proposed = await openSession(api, { session_id: 'by-proposal', plan: plan({ consecutive_blocks: 1 }) })
+  await proposed.decide([{ name: 'unknown', args: {} }])
+  const failed = await openSession(api, { session_id: 'by-receipt', plan: plan({ consecutive_errors: 1 }) })
+  const [decision] = (await failed.decide([{ name: 'pay', args: {} }])).decisions
+  if (decision === undefined) throw new Error('nothing was decided')
+  await failed.receipts([receiptFor(decision, { outcome: 'failed' })])
+  for (const sessionId of ['by-proposal', 'by-receipt']) {
+    const { status } = (await api.loadSession({ params: { session_id: sessionId } })).body.session
+    expect([sessionId, status, await actsOn(sessionId)]).toEqual([
+      sessionId,
+      'KILLED',
+      [{ action: 'session_killed', actor: 'system', detail: 'the circuit breaker tripped' }],
+    ])
+  }
+  const { items } = (await owner.call('listAudit', { query: { subject: 'by-receipt' } })).body
+  expect(items).toMatchObject([{ key: null, ip: null }])
+})

@@ -102,7 +102,7 @@ export const auditEntrySchema = z.strictObject({
   audit_id: z.string(),
   at: timeSchema,
   action: z.enum(AUDIT_ACTIONS),
-  /** The person's address, or `operator` for direct database access; null for programs and people not signed in. */
+  /** The person's address, `operator` for direct database access, or `system` for what the service did by itself; null for programs and people not signed in. */
   actor: z.string().nullable(),
   /** The name of the API key that acted, at that time. */
   key: z.strictObject({ key_id: z.string(), name: z.string(), prefix: z.string() }).nullable(),

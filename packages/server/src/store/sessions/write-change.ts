@@ -1,7 +1,7 @@
 import { jsonText, statementByParts, type Values } from '../../postgres/fixed-statement.js'
 import type { Queryable } from '../../postgres/sql.js'
 import { SESSION_NOT_ARCHIVED } from '../archives/archived-ledgers.js'
-import { AUDIT, auditOf } from '../audit.js'
+import { AUDIT, auditOf, type NewAuditEntry } from '../audit.js'
 import { STORE_PLAN } from '../governance/plans.js'
 import { contentRows, type NewContent, STORE_ARGUMENTS, STORE_CONTENT } from './content.js'
 import { NOTE_FINDABLE_IDS } from './findable-ids.js'
@@ -172,7 +172,8 @@ function partsOf(change: SessionChange, proof: KeyProof | undefined): { parts: P
   }
   if (change.receipts !== undefined) addReceipts(add, values, change)
   if (change.content !== undefined) addContent(add, change.content, session.now)
-  if (change.audit !== undefined) add('audit', auditOf(change.audit))
+  const audit = change.audit ?? breakerEntry(change)
+  if (audit !== undefined) add('audit', auditOf(audit))
   if (change.findBy !== undefined && change.findBy.length > 0) addFindable(add, session, change.findBy)
   if (change.counts !== undefined) add('counts', { counts: jsonText(change.counts) })
   if (change.sticky !== undefined)
@@ -180,6 +181,19 @@ function partsOf(change: SessionChange, proof: KeyProof | undefined): { parts: P
   if (change.created !== undefined) addCreated(add, session, change.created.upload)
   if (proof !== undefined) add('proof', proofOf(proof))
   return { parts, values }
+}
+
+/** A circuit breaker kills in the course of a request: that is done by the service, not by whoever sent the request. */
+function breakerEntry({ session: { fixed }, events }: SessionChange): NewAuditEntry | undefined {
+  if (!events.some(({ type, body }) => type === 'killed' && body.by === 'breaker')) return undefined
+  const { tenantId, sessionId } = fixed
+  return {
+    tenantId,
+    action: 'session_killed',
+    actor: 'system',
+    subject: sessionId,
+    detail: 'the circuit breaker tripped',
+  }
 }
 
 const headValues = ({ fixed, head: before, now }: SessionRow, head: SessionHead): Values => ({
