@@ -31,6 +31,7 @@ export const whatPeopleSee = {
   'people.edits.none-lost': 'Of two edits of one version of a draft the second is refused, also where they differ in comments only',
   'people.editor.adds-file': 'The editor of a draft adds a contract for a tool that has none',
   'people.state.now': 'A session shows its state now until an event is chosen, and says after which event a state was',
+  'people.workflows.killed-handoffs': 'A killed workflow has no open handoffs',
   'people.list.sorted-as-headed': 'Sessions are sorted and filtered by the start that the heading names, in both directions',
   'people.layout.fits': 'Filters, tables of failures and graphs fit the window of a desktop and of a phone',
   'people.account-notes':

@@ -385,6 +385,9 @@ export const serverSabotages: Bugs = {
       to: "and status <> 'ACTIVE' and created_at >= ${since} and agent is not null\n",
     },
   ],
+  'packages/server/src/store/workflows/workflow-view.ts': [
+    { breaks: 'people.workflows.killed-handoffs', from: "where w.status = 'ACTIVE' and h.", to: 'where h.' },
+  ],
   'packages/server/src/postgres/indexes-ahead.ts': [
     { breaks: 'scale.index-ahead', from: '`create index concurrently if', to: '`create index if' },
   ],

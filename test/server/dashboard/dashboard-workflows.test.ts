@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
 import { expireOffers } from '../../../packages/server/src/workflows/expire-offers.js'
+import { proves } from '../../support/proves.js'
 import { withOwnedRuntime } from '../../support/runtime/with-runtime.js'
 import { join, offer, openWorkflow } from '../../support/runtime/workflow.js'
 
@@ -17,6 +18,20 @@ test('workflows are listed newest first, page by page, with what goes on in them
   const rest = (await ada.call('listWorkflows', { query: { limit: '4', cursor: first.next ?? '' } })).body
   expect([...first.items, ...rest.items].map(({ workflow_id }) => workflow_id)).toEqual(['listed-busy', ...made])
   expect(rest.next).toBeNull()
+})
+
+proves('people.workflows.killed-handoffs', 'neither offered nor accepted ones', async () => {
+  const root = await openWorkflow(api, { workflowId: 'stopped-midway' })
+  const taken = await offer(root)
+  await join(api, { workflowId: 'stopped-midway', handoffId: taken.handoff_id })
+  await offer(root)
+  const open = async () => {
+    const { items } = (await ada.call('listWorkflows', { query: { limit: '1' } })).body
+    return items.map(({ workflow_id, open_handoffs }) => [workflow_id, open_handoffs])
+  }
+  expect(await open()).toEqual([['stopped-midway', 2]])
+  await ada.call('killWorkflowByPerson', { params: { workflow_id: 'stopped-midway' }, body: {} })
+  expect(await open()).toEqual([['stopped-midway', 0]])
 })
 
 test('a person sees a workflow, kills it, and the audit says who did', async () => {

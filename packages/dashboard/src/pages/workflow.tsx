@@ -59,7 +59,7 @@ export function WorkflowPage() {
                   ) : undefined
                 }
               >
-                <Handoffs handoffs={handoffs === 'open' ? data.handoffs.filter(isOpen) : data.handoffs} />
+                <Handoffs handoffs={handoffs === 'open' ? openHandoffs(data) : data.handoffs} />
               </Panel>
               <Panel title="Held resources">
                 <Resources workflow={data} />
@@ -89,7 +89,9 @@ const TONES: Record<HandoffView['state'], Tone> = {
   expired: 'neutral',
 }
 
-const isOpen = ({ state }: HandoffView) => state === 'offered' || state === 'accepted'
+/** Handoffs of a killed workflow are never completed. */
+const openHandoffs = ({ status, handoffs }: Workflow): readonly HandoffView[] =>
+  status === 'KILLED' ? [] : handoffs.filter(({ state }) => state === 'offered' || state === 'accepted')
 
 function Handoffs({ handoffs }: { handoffs: readonly HandoffView[] }) {
   if (handoffs.length === 0) return <p className="quiet">No handoffs.</p>

@@ -135,7 +135,8 @@ export async function listWorkflows(
       (select count(*)::int from sessions s
         where s.tenant_id = w.tenant_id and s.workflow_id = w.workflow_id) as sessions,
       (select count(*)::int from handoffs h
-        where h.tenant_id = w.tenant_id and h.workflow_id = w.workflow_id
+        -- Those of a killed workflow are never completed.
+        where w.status = 'ACTIVE' and h.tenant_id = w.tenant_id and h.workflow_id = w.workflow_id
           and (h.state = 'accepted' or (h.state = 'offered' and h.expires_at > clock_timestamp()))) as open_handoffs
     from workflows w
     where w.tenant_id = ${tenantId}
