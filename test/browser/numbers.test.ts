@@ -109,8 +109,46 @@ describe.skipIf(trouble !== null)(
     /** An agent of whose calls none is counted has no share of them. */
     async function sharesOfNothing(): Promise<string[]> {
       const cards = await page.locator('.agent').allInnerTexts()
-      return cards.filter((card) => /enforced\s+0\s+observed\s+0/.test(card) && card.includes('%'))
+      return cards.filter((card) => /decided\s+0\s+observed\s+0/.test(card) && card.includes('%'))
     }
+
+    /** What a page says of each agent: sessions, and the share of covered calls. */
+    type Said = Record<string, { sessions: string | undefined; covered: string | undefined }>
+
+    const onAgents = async (): Promise<Said> => {
+      await follow('/agents')
+      const cards = await page.locator('.agent').evaluateAll((found) =>
+        found.map((card) => ({
+          agent: card.querySelector('h2')?.textContent ?? '',
+          sessions: card.querySelector('.agent-links a')?.getAttribute('data-count') ?? undefined,
+          covered: /^[\d.]+%/.exec(card.querySelector('.agent-coverage')?.textContent ?? '')?.[0],
+        })),
+      )
+      return Object.fromEntries(cards.map(({ agent, ...said }) => [agent, said]))
+    }
+
+    const onOverview = async (): Promise<Said> => {
+      await follow('/?range=30d')
+      const rows = await page
+        .locator('tbody tr', { has: page.locator('a[href^="/sessions"]') })
+        .evaluateAll((found) => found.map((row) => [...row.children].map((cell) => cell.textContent ?? '')))
+      return Object.fromEntries(
+        rows.map(([agent = '', sessions, , covered]) => [agent, { sessions, covered: covered || undefined }]),
+      )
+    }
+
+    proves(['people.covered.one-meaning', 'people.agents.same-window'], 'as the pages show it', async () => {
+      const agents = await onAgents()
+      const overview = await onOverview()
+      expect(Object.keys(overview).length).toBeGreaterThan(3)
+      for (const [agent, said] of Object.entries(overview)) expect([agent, agents[agent]]).toEqual([agent, said])
+      expect(new Set(Object.values(agents).map(({ covered }) => covered)).size).toBeGreaterThan(2)
+      for (const [agent, { covered }] of Object.entries(agents)) {
+        await follow(`/contracts?agent=${agent}`)
+        const shown = page.locator('.toolbar .quiet strong')
+        expect([agent, (await shown.count()) === 0 ? undefined : await shown.innerText()]).toEqual([agent, covered])
+      }
+    })
 
     proves('people.numbers.lead-to-lists', async () => {
       const wrong: string[] = []

@@ -177,17 +177,6 @@ describe.skipIf(trouble !== null)(`what pages say${trouble === null ? '' : ` (sk
     expect(await sorted.getAttribute('aria-sort')).toBe('ascending')
   })
 
-  proves('people.agents.unnamed', 'a card beside those of the agents', async () => {
-    const page = await visit('/agents')
-    const card = page.locator('.agent', { hasText: 'Without a name' })
-    expect(await card.getByRole('link').evaluateAll((links) => links.map((link) => link.getAttribute('href')))).toEqual(
-      expect.arrayContaining([
-        expect.stringMatching(/^\/calls\?.*unnamed=1/),
-        expect.stringMatching(/^\/sessions\?.*unnamed=1/),
-      ]),
-    )
-  })
-
   proves('people.pins.readable', async () => {
     const page = await visit('/contracts')
     const definitions = page.locator('.two-definitions pre')

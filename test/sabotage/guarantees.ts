@@ -46,6 +46,7 @@ export const guaranteeSabotages: Bugs = {
   ],
   'packages/server/src/store/sessions/write-change.ts': [
     { breaks: 'people.acts.breaker', from: 'change.audit ?? breakerEntry(change)', to: 'change.audit' },
+    { breaks: 'people.agents.unnamed', from: 'state.agent ?? UNNAMED_AGENT', to: "state.agent ?? 'unnamed'" },
     {
       breaks: 'guarantee.kill-wins',
       from: ' and h.revision = :known_revision::text',

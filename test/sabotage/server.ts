@@ -380,10 +380,18 @@ export const serverSabotages: Bugs = {
   'packages/server/src/store/dashboard/agents.ts': [
     { breaks: 'scale.flat', from: '${since > until ? since : until}', to: '${since}' },
     {
-      breaks: 'people.agents.unnamed',
-      from: "and status <> 'ACTIVE' and created_at >= ${since}\n",
-      to: "and status <> 'ACTIVE' and created_at >= ${since} and agent is not null\n",
+      breaks: 'people.agents.last-seen',
+      from: "\n            and e.type not in ('killed', 'label', 'handoff_expired')",
+      to: '',
     },
+  ],
+  'packages/server/src/dashboard/figures/coverage.ts': [
+    { breaks: 'people.covered.one-meaning', from: 'row.calls - row.uncovered', to: 'row.calls' },
+    { breaks: 'learn.dashboard-coverage', from: 'covered / calls', to: 'calls / calls' },
+    { breaks: 'people.covered.one-meaning', from: 'captured ?? { calls', to: '{ calls' },
+  ],
+  'packages/server/src/dashboard/figures/period.ts': [
+    { breaks: 'people.agents.same-window', from: 'Math.floor(nowMs / grainMs)', to: 'Math.ceil(nowMs / grainMs)' },
   ],
   'packages/server/src/store/workflows/workflow-view.ts': [
     { breaks: 'people.workflows.killed-handoffs', from: "where w.status = 'ACTIVE' and h.", to: 'where h.' },
@@ -409,6 +417,7 @@ export const serverSabotages: Bugs = {
     },
   ],
   'packages/server/src/store/captures/captures.ts': [
+    { breaks: 'people.covered.one-meaning', from: "validation?.mode !== 'enforce'", to: 'validation === undefined' },
     { breaks: 'limit.pages.captures-of-tool', from: 'and (at, capture_id) >= ${pageEnd(sql, stopped)}', to: '' },
   ],
   'packages/server/src/store/dashboard/call-list.ts': [
@@ -425,13 +434,6 @@ export const serverSabotages: Bugs = {
       breaks: 'learn.dashboard-pass-rate',
       from: 'known.passed / known.judged',
       to: 'known.passed / (known.judged + 1)',
-    },
-  ],
-  'packages/server/src/dashboard/list-agents.ts': [
-    {
-      breaks: 'learn.dashboard-coverage',
-      from: 'learned.covered / learned.samples',
-      to: 'learned.samples / learned.samples',
     },
   ],
   'packages/server/src/store/dashboard/unanswered-calls.ts': [

@@ -135,7 +135,6 @@ export function dashboardFixtures(
       const fits = rows.filter(
         (row) =>
           (query?.agent === undefined || row.agent === query.agent) &&
-          (query?.unnamed === undefined || row.agent === null) &&
           (query?.status === undefined || row.status === query.status) &&
           (query?.reason === undefined || row.last_reason === query.reason) &&
           (query?.label === undefined || row.labels.includes(query.label)) &&
@@ -193,7 +192,7 @@ export function dashboardFixtures(
     },
 
     listAgents: () => {
-      if (empty) return { agents: [], total: 0, unnamed: null }
+      if (empty) return { agents: [], total: 0 }
       // One agent with captures that could not be learned from: the seeder has none.
       const aside = { captures: 2, reason: 'learnBatch failed: it took longer than 10 seconds' }
       const agents = replies.agents.agents.map((row, at) => (at === 1 ? { ...row, set_aside: aside } : row))

@@ -249,7 +249,7 @@ describe('the overview', () => {
     })
     expect(fresh.reasons).toEqual([{ reason: 'argument_value_mismatch', count: 2 }])
     expect(fresh.agents).toMatchObject([{ agent: 'summed', sessions: 1, allowed: 1, blocked: 2 }])
-    expect(fresh.spans).toHaveLength(60)
+    expect(fresh.spans).toHaveLength(61)
     const { body: timeline } = await one.person.call('loadTimeline', { params: { session_id: session.sessionId } })
     const blocks = timeline.items.flatMap(({ seq, calls }) =>
       calls.filter(({ decision }) => decision === 'block').map(({ index, tool_name }) => ({ seq, index, tool_name })),
@@ -294,7 +294,7 @@ describe('agents and limits', () => {
     const session = await openSession(one.api, { agent: 'shown' })
     await session.turn([LOOKUP])
     const load = async () => (await one.person.call('listAgents')).body.agents
-    const shown = { agent: 'shown', sessions: 1, calls: { enforced: 1, observed: 0, ungoverned: 0 }, coverage: null }
+    const shown = { agent: 'shown', sessions: 1, calls: { enforced: 1, observed: 0, ungoverned: 0 }, coverage: 1 }
     expect(await load()).toMatchObject([shown])
     await runtime.instances[0].parts.captures.flush()
     await runtime.sql`update proposals set proposed_at = proposed_at - interval '10 minutes'`
@@ -325,34 +325,34 @@ describe('agents and limits', () => {
     await one.person.call('killSessionByPerson', { params: { session_id: session.sessionId }, body: {} })
     expect((await load())[0]?.health).toMatchObject({ status: 'degraded', compromised: 1, killed: 1 })
     // What the server judged is not merely observed; what nobody judged is, and ungoverned where its tool has no approved contract.
-    await one.api.ingestCaptures(batchOf(mailConversation('shown', 'Ann')))
+    await one.api.ingestCaptures(batchOf(mailConversation('shown', 'Ann', { timestamp: new Date().toISOString() })))
     const { parts } = runtime.instances[0]
     await parts.captures.flush()
     // Learning waits for receipts before it takes a governed capture.
     await runtime.sql`update unlearned_captures set due_at = due_at - interval '10 minutes'`
     while ((await learnCaptures(parts)) > 0);
     expect(await load()).toMatchObject([
-      { agent: 'shown', calls: { enforced: 3, observed: 2, ungoverned: 1 }, coverage: 3 / 4 },
+      { agent: 'shown', calls: { enforced: 3, observed: 2, ungoverned: 1 }, coverage: 3 / 5 },
     ])
   })
 
   proves('people.agents.unnamed', async () => {
     const one = await join()
-    const load = async () => (await one.person.call('listAgents')).body
-    expect((await load()).unnamed).toBeNull()
-    const named = await openSession(one.api, { agent: 'named' })
-    await named.turn([LOOKUP])
-    expect((await load()).unnamed).toBeNull()
-    const session = await openSession(one.api)
+    const session = await openSession(one.api, { session_id: 'nameless' })
     await session.turn([LOOKUP])
     await session.decide([refund(900)])
+    await (await openSession(one.api, { agent: 'default' })).turn([LOOKUP])
     await one.person.call('killSessionByPerson', { params: { session_id: session.sessionId }, body: {} })
-    const { agents, unnamed } = await load()
-    expect(agents.map(({ agent }) => agent)).toEqual(['named'])
-    expect(unnamed).toMatchObject({ sessions: 1, calls: { enforced: 2 } })
-    expect(unnamed?.health).toMatchObject({ status: 'degraded', blocked_calls: 1, killed: 1 })
+    const { agents } = (await one.person.call('listAgents')).body
+    expect(agents).toMatchObject([{ agent: 'default', sessions: 2, calls: { enforced: 3 } }])
+    expect(agents[0]?.health).toMatchObject({ status: 'degraded', blocked_calls: 1, killed: 1 })
     const overview = (await one.person.call('loadOverview', { query: { range: '30d' } })).body
-    expect(overview.agents.find(({ agent }) => agent === null)).toMatchObject({ sessions: 1, allowed: 1, blocked: 1 })
+    expect(overview.agents).toMatchObject([{ agent: 'default', sessions: 2, allowed: 2, blocked: 1 }])
+    const query = { agent: 'default' }
+    expect((await one.person.call('listSessions', { query })).body.items).toHaveLength(2)
+    expect((await one.person.call('listCalls', { query })).body.items).toHaveLength(3)
+    const detail = (await one.person.call('loadSessionDetail', { params: { session_id: 'nameless' } })).body
+    expect([detail.row.agent, detail.session.agent]).toEqual(['default', null])
   })
 
   test('limits show the quota, what is left in the buckets, runs and keys', async () => {

@@ -1,6 +1,6 @@
 import { expect } from 'vitest'
 import type { Tx } from '../../../packages/server/src/postgres/sql.js'
-import { countAgents } from '../../../packages/server/src/store/dashboard/agents.js'
+import { countAgents, listLastSeen } from '../../../packages/server/src/store/dashboard/agents.js'
 import { type CallFilter, listCalls } from '../../../packages/server/src/store/dashboard/call-list.js'
 import { countDecisions } from '../../../packages/server/src/store/dashboard/decision-counts.js'
 import { listSessions, type SessionFilter } from '../../../packages/server/src/store/dashboard/session-list.js'
@@ -106,6 +106,15 @@ proves('scale.flat', 'a minute and the agents are counted without reading all th
   expect(await rowsRead('receipts', 'job', countDecisions)).toBeLessThan(100)
   const since = new Date(Math.floor(Date.now() / 3_600_000 - 30 * 24) * 3_600_000)
   expect(await rowsRead('sessions', 'page', (tx) => countAgents(tx, tenantId, since))).toBeLessThan(100)
+})
+
+proves('scale.flat', 'when an agent was last seen is found in its newest sessions', async () => {
+  const look = (tx: Tx) => listLastSeen(tx, tenantId, ['desk'])
+  for (const as of ['page', 'later'] as const) {
+    expect(await rowsRead('sessions', as, look)).toBeLessThan(100)
+    expect(await rowsRead('session_events', as, look)).toBeLessThan(100)
+    expect(await rowsRead('captures', as, look)).toBeLessThan(100)
+  }
 })
 
 proves('scale.flat', 'a search looks up what begins so, and as little the sixth time', async () => {

@@ -10,6 +10,7 @@ import { testSeed } from '../../support/data/rounds.js'
 import { proves } from '../../support/proves.js'
 import { expectStatus, openSession } from '../../support/runtime/governed-session.js'
 import { Person } from '../../support/runtime/person.js'
+import type { TestPlan } from '../../support/runtime/plans.js'
 import { withOwnedRuntime } from '../../support/runtime/with-runtime.js'
 
 const { runtime, owner: ada, api } = await withOwnedRuntime()
@@ -542,19 +543,28 @@ describe('a plan', () => {
 
   proves(
     ['learn.dashboard-coverage', 'learn.dashboard-pass-rate'],
-    'shows which share of the observed calls it covers, and which share of the judged ones passed',
+    'shows which share of the calls was under a contract in force, and which share of the judged ones passed',
     async () => {
       const coverage = async () =>
         (await ada.call('listAgents', {})).body.agents.find(({ agent }) => agent === 'shown')?.coverage
       const passRates = async () =>
         Object.fromEntries((await contractsOf('shown')).map(({ tool_name, pass_rate }) => [tool_name, pass_rate]))
-      await teach('shown', NAMES)
+      const timestamp = new Date().toISOString()
+      await api.ingestCaptures(batchOf(NAMES.flatMap((name) => mailConversation('shown', name, { timestamp }))))
+      await teach('shown', [])
       expect(await coverage()).toBe(0)
       expect(await passRates()).toEqual({ find_person: null, send_mail: null })
       const { plan_id } = (await ada.call('draftPlan', { body: scope('shown') })).body.plan
       await ada.call('approvePlan', { params: { plan_id }, body: { why: 'ok' } })
-      expect(await coverage()).toBe(1)
+      // An approved plan covers the calls of sessions that have it, and no others.
+      expect(await coverage()).toBe(0)
+      const { compiled_hash, compiled_session } = await lookup('shown')
+      const plan = { compiled_hash, compiled_session } as TestPlan
+      const session = await openSession(api, { ...scope('shown'), session_id: 'covered', plan })
+      await session.decide([{ name: 'find_person', args: { name: 'Ann' } }])
+      expect(await coverage()).toBe(1 / 21)
       const judged = (decision: 'allow' | 'block') => ({
+        timestamp,
         validation: {
           mode: 'shadow' as const,
           pass: decision === 'allow',
@@ -566,7 +576,7 @@ describe('a plan', () => {
       await api.ingestCaptures(batchOf([...captures, ...other]))
       await teach('shown', [])
       expect(await passRates()).toEqual({ find_person: 0.4, get_weather: null, send_mail: 0.4 })
-      expect(await coverage()).toBeCloseTo(28 / 29)
+      expect(await coverage()).toBe(1 / 41)
     },
   )
 

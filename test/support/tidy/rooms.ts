@@ -64,6 +64,7 @@ export const ROOMS: Rooms = {
     'sessions',
     'governance',
     'runs',
+    'dashboard/figures',
     'dashboard',
     'http',
     'process',

@@ -180,15 +180,16 @@ async function recount(tx: Tx, tenantId: string): Promise<void> {
   const until = tx`(select until from decision_counts_until)`
   for (const grain of ['minute', 'hour']) {
     await tx`
-      insert into decision_counts (tenant_id, grain, at, agent, reason, calls)
-      select p.tenant_id, ${grain}, date_trunc(${grain}, p.proposed_at), coalesce(s.agent, ''), coalesce(d ->> 'reason', ''), count(*)
+      insert into decision_counts (tenant_id, grain, at, agent, reason, calls, uncovered)
+      select p.tenant_id, ${grain}, date_trunc(${grain}, p.proposed_at), s.agent, coalesce(d ->> 'reason', ''), count(*),
+        count(*) filter (where d ->> 'index' in (select json_array_elements_text(p.uncovered)))
       from proposals p join sessions s using (tenant_id, session_id), json_array_elements(p.decisions) d
       where p.tenant_id = ${tenantId} and p.proposed_at < ${until}
       group by 1, 2, 3, 4, 5`
   }
   await tx`
     insert into session_counts (tenant_id, hour, agent, sessions)
-    select tenant_id, date_trunc('hour', created_at), coalesce(agent, ''), count(*) from sessions
+    select tenant_id, date_trunc('hour', created_at), agent, count(*) from sessions
     where tenant_id = ${tenantId} and created_at < ${until} group by 1, 2, 3`
   await tx`
     insert into unanswered_calls (tenant_id, at, session_id, seq, call_index, pending_call_id)

@@ -58,7 +58,8 @@ export async function seedVolume(options: VolumeOptions): Promise<Seeded> {
       .padStart(10, '0')}`
     // More lately than long ago, and one of each kind within the last day.
     const hours = at < STORIES.length ? 1 + at * 1.5 : DAYS * 24 * random() ** 1.6
-    ages.set(id, hours * HOUR_MS)
+    // In whole milliseconds, as the service has them: a capture is found by the time of its proposal.
+    ages.set(id, Math.round(hours * HOUR_MS))
     if (story !== undefined) jobs.push(() => story(volume, id))
   }
   ages.set(mainSession, 0.4 * HOUR_MS)

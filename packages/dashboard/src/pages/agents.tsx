@@ -1,15 +1,15 @@
-import type { AgentRow, UnnamedAgents } from '@countersign/protocol'
+import type { AgentRow } from '@countersign/protocol'
 import { Link } from '@tanstack/react-router'
-import type { ReactNode } from 'react'
 import { useApi } from '../api/use-api.js'
 import { Badge } from '../components/basic/badge.js'
 import { Bar } from '../components/basic/bar.js'
 import { Text } from '../components/basic/text.js'
 import { Ago } from '../components/basic/time.js'
 import { FirstSteps } from '../components/layout/first-steps.js'
+import { Learning } from '../components/layout/learning.js'
 import { Freshness, Page } from '../components/layout/page.js'
 import { Loaded } from '../components/layout/states.js'
-import { count, countOrMore, percent, plural } from '../text/format.js'
+import { COVERED, count, countOrMore, percent, plural } from '../text/format.js'
 import { since } from './sessions/time-bounds.js'
 
 export function AgentsPage() {
@@ -17,12 +17,12 @@ export function AgentsPage() {
   return (
     <Page
       title="Agents"
-      lead="How many calls of each agent are covered by a contract, and which plan governs it in which environment."
+      lead="How many calls of each agent are covered by a contract in force, and which plan governs it in which environment."
       actions={<Freshness reading={agents} />}
     >
       <Loaded reading={agents} rows={4}>
         {(data) =>
-          data.agents.length === 0 && data.unnamed === null ? (
+          data.agents.length === 0 ? (
             <FirstSteps />
           ) : (
             <>
@@ -35,7 +35,6 @@ export function AgentsPage() {
                 {data.agents.map((agent) => (
                   <AgentCard key={agent.agent} agent={agent} />
                 ))}
-                {data.unnamed === null ? null : <UnnamedCard unnamed={data.unnamed} />}
               </div>
             </>
           )
@@ -50,7 +49,21 @@ function AgentCard({ agent }: { agent: AgentRow }) {
   const coverage = coverageWords(agent)
   return (
     <section className="panel agent">
-      <CardHeader title={<Text value={agent.agent} />} activity={agent} />
+      <header className="panel-header">
+        <h2>
+          <Text value={agent.agent} />
+        </h2>
+        <Badge tone={HEALTH[agent.health.status].tone}>{HEALTH[agent.health.status].word}</Badge>
+        <span className="panel-aside">
+          {agent.last_seen === null ? 'no call on record' : 'last seen '}
+          {agent.last_seen === null ? null : <Ago at={agent.last_seen} />}
+        </span>
+      </header>
+      {agent.agent === UNNAMED_AGENT ? (
+        <p className="quiet">
+          Sessions without the option <code>agent</code> have this name.
+        </p>
+      ) : null}
       <p className="agent-coverage">
         <span className="tile-value">{coverage.value}</span>
         <span className="quiet"> {coverage.words}</span>
@@ -58,14 +71,14 @@ function AgentCard({ agent }: { agent: AgentRow }) {
       <Bar value={coverage.share} max={1} tone="allow" />
       <dl className="agent-calls">
         <div title="decided before they ran, in the last 30 days">
-          <dt>enforced</dt>
+          <dt>decided</dt>
           <dd className="number">
             <Link to="/calls" search={{ ...since(agent.since), agent: agent.agent }} data-count={enforced}>
               {count(enforced)}
             </Link>
           </dd>
         </div>
-        <div title="recorded, but checked by no rule">
+        <div title="recorded since the agent is known, but checked by no rule">
           <dt>observed</dt>
           <dd className="number">
             <Link to="/contracts" search={{ agent: agent.agent, calls: 'observed' }} data-sum={observed}>
@@ -73,7 +86,7 @@ function AgentCard({ agent }: { agent: AgentRow }) {
             </Link>
           </dd>
         </div>
-        <div title="recorded, but checked by no rule: the tool has no approved contract">
+        <div title="recorded since the agent is known, but checked by no rule: the tool has no approved contract">
           <dt>ungoverned</dt>
           <dd className="number">
             <Link to="/contracts" search={{ agent: agent.agent, calls: 'ungoverned' }} data-sum={ungoverned}>
@@ -82,7 +95,8 @@ function AgentCard({ agent }: { agent: AgentRow }) {
           </dd>
         </div>
       </dl>
-      <Health whose={{ agent: agent.agent }} activity={agent} />
+      <Health agent={agent} />
+      <Learning agent={agent} />
       <SetAside agent={agent} />
       <ul className="agent-environments">
         {agent.environments.map((entry) => (
@@ -101,7 +115,7 @@ function AgentCard({ agent }: { agent: AgentRow }) {
       </ul>
       <p className="agent-links">
         <Link to="/sessions" search={{ ...since(agent.since), agent: agent.agent }} data-count={agent.sessions}>
-          {plural(agent.sessions, 'session')} in 30 days
+          {plural(agent.sessions, 'governed session')} in 30 days
         </Link>
         <Link to="/contracts" search={{ agent: agent.agent }}>
           Contracts
@@ -114,64 +128,14 @@ function AgentCard({ agent }: { agent: AgentRow }) {
   )
 }
 
-/** Sessions that were given no name: their calls are counted here, and what they teach under the default name. */
-function UnnamedCard({ unnamed }: { unnamed: UnnamedAgents }) {
-  const period = { ...since(unnamed.since), unnamed: '1' }
-  return (
-    <section className="panel agent">
-      <CardHeader title="Without a name" activity={unnamed} />
-      <p className="quiet">
-        Sessions without the option <code>agent</code>. Their contracts are learned, and their plan is looked up, under
-        the name <code>default</code>.
-      </p>
-      <dl className="agent-calls">
-        <div title="decided before they ran, in the last 30 days">
-          <dt>enforced</dt>
-          <dd className="number">
-            <Link to="/calls" search={period} data-count={unnamed.calls.enforced}>
-              {count(unnamed.calls.enforced)}
-            </Link>
-          </dd>
-        </div>
-      </dl>
-      <Health whose={{ unnamed: '1' }} activity={unnamed} />
-      <p className="agent-links">
-        <Link to="/sessions" search={period} data-count={unnamed.sessions}>
-          {plural(unnamed.sessions, 'session')} in 30 days
-        </Link>
-      </p>
-    </section>
-  )
-}
+/** Coverage counts calls that were decided and calls that were only captured; learned ones are counted when they are learned. */
+const coverageWords = ({ coverage }: AgentRow): { value: string; words: string; share: number } =>
+  coverage === null
+    ? { value: 'No calls', words: 'in 30 days', share: 0 }
+    : { value: percent(coverage), words: `of its calls in 30 days ${COVERED}`, share: coverage }
 
-const CardHeader = ({ title, activity: { health, last_seen } }: { title: ReactNode; activity: UnnamedAgents }) => (
-  <header className="panel-header">
-    <h2>{title}</h2>
-    <Badge tone={HEALTH[health.status].tone}>{HEALTH[health.status].word}</Badge>
-    <span className="panel-aside">
-      {last_seen === null ? 'never seen' : 'last seen '}
-      {last_seen === null ? null : <Ago at={last_seen} />}
-    </span>
-  </header>
-)
-
-/** Coverage is measured on captured calls; decided ones that were not captured are still calls. */
-function coverageWords({ coverage, calls }: AgentRow): { value: string; words: string; share: number } {
-  const isSilent = calls.enforced + calls.observed === 0
-  // What sessions without a name do is learned under the default name, and counted under none.
-  if (coverage !== null && isSilent) {
-    return { value: 'No calls', words: 'under this name in 30 days; its contracts come from other sessions', share: 0 }
-  }
-  if (coverage !== null)
-    return { value: percent(coverage), words: 'of its captured calls have a contract', share: coverage }
-  return isSilent
-    ? { value: 'No calls', words: 'yet', share: 0 }
-    : {
-        value: count(calls.enforced),
-        words: `${calls.enforced === 1 ? 'call' : 'calls'} decided; none was captured, so coverage is not known`,
-        share: 0,
-      }
-}
+/** As the service names the agent of sessions that name none. */
+const UNNAMED_AGENT = 'default'
 
 const HEALTH = {
   healthy: { tone: 'allow', word: 'healthy' },
@@ -193,9 +157,9 @@ function SetAside({ agent: { set_aside } }: { agent: AgentRow }) {
 }
 
 /** Problems of the last 30 days, each with a link to its sessions. */
-function Health({ whose, activity }: { whose: Readonly<Record<string, string>>; activity: UnnamedAgents }) {
-  const { calls, health, since: from } = activity
+function Health({ agent: { agent, calls, health, since: from } }: { agent: AgentRow }) {
   const period = since(from)
+  const whose = { agent }
   const troubles = [
     { status: 'RECOVERING', sessions: health.recovering, words: 'with calls in doubt' },
     { status: 'COMPROMISED', sessions: health.compromised, words: 'compromised' },

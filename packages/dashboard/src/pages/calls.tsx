@@ -27,7 +27,6 @@ export function CallsPage() {
   const { decision, cursor } = search
   const query = {
     agent: search.agent,
-    unnamed: search.unnamed === '1' ? ('1' as const) : undefined,
     decision: decision === 'allow' ? ('allow' as const) : decision === 'block' ? ('block' as const) : undefined,
     unanswered: decision === 'unanswered' ? ('1' as const) : undefined,
     session_id: search.session,
@@ -128,7 +127,9 @@ const CallsTable = ({ rows }: { rows: readonly CallRow[] }) => (
           <td data-label="What came of it">{endOf(row)}</td>
           <td data-label="Session">
             <Name value={row.session_id} />
-            <span className="cell-note">{row.agent === null ? 'unnamed agent' : <Text value={row.agent} />}</span>
+            <span className="cell-note">
+              <Text value={row.agent} />
+            </span>
           </td>
           <td data-label="When" className="right nowrap">
             <Ago at={row.at} />

@@ -19,7 +19,7 @@ export function CapturesPage() {
   const { agent, tool, cursor } = search
   const captures = useApi('listCaptures', { query: { agent, tool, cursor } }, { pollMs: 10_000, keepLast: true })
   const show = (next: Record<string, string>) => void navigate({ to: '/captures', search: next, replace: true })
-  const change = (changed: Record<string, string>) => show({ ...search, ...changed, unnamed: '', cursor: '' })
+  const change = (changed: Record<string, string>) => show({ ...search, ...changed, cursor: '' })
   const filtered = Object.values(search).some((value) => value !== '')
   return (
     <Page

@@ -10,9 +10,10 @@ import { Ago } from '../components/basic/time.js'
 import { Select } from '../components/form/field.js'
 import { FormProblem } from '../components/form/form-problem.js'
 import { Segments } from '../components/form/segments.js'
+import { Learning } from '../components/layout/learning.js'
 import { Freshness, Page } from '../components/layout/page.js'
 import { Empty, Loaded } from '../components/layout/states.js'
-import { percent, plural } from '../text/format.js'
+import { COVERED, count, percent, plural } from '../text/format.js'
 import { environmentSnippet, installSnippet, observeSnippet } from '../text/snippets.js'
 import { plainText } from '../text/visible-text.js'
 import { ChangedTools } from './changed-tools.js'
@@ -27,7 +28,7 @@ export function ContractsPage() {
   return (
     <Page
       title="Contracts"
-      lead="What each tool may be called with, learned from observed calls. Nothing is enforced until you approve a plan."
+      lead="What each tool may be called with, learned from captured calls. Nothing learned is enforced until you approve a plan."
       actions={<Freshness reading={contracts} />}
     >
       <div className="toolbar">
@@ -77,11 +78,16 @@ export function ContractsPage() {
 function Coverage({ agent, any }: { agent: AgentRow | undefined; any: boolean }) {
   if (agent === undefined)
     return any ? <p className="quiet">Choose an agent to draft a plan from its contracts.</p> : null
-  if (agent.coverage === null) return null
   return (
-    <p className="quiet">
-      <strong className="number">{percent(agent.coverage)}</strong> of its calls have an approved contract.
-    </p>
+    <>
+      {agent.coverage === null ? null : (
+        <p className="quiet">
+          <strong className="number">{percent(agent.coverage)}</strong> of its calls in 30 days {COVERED}: of an
+          approved plan, or of the pack that its program brought.
+        </p>
+      )}
+      <Learning agent={agent} />
+    </>
   )
 }
 
@@ -128,13 +134,16 @@ function ContractCard({ row }: { row: ContractRow }) {
           <Text value={row.agent} />
         </Link>
         <Badge tone={CONFIDENCE[row.confidence]}>{row.confidence} confidence</Badge>
-        <Badge tone={row.approved ? 'allow' : 'neutral'}>{row.approved ? 'in an approved plan' : 'not enforced'}</Badge>
+        <Badge tone={row.approved ? 'allow' : 'neutral'}>
+          {row.approved ? 'in an approved plan' : 'in no approved plan'}
+        </Badge>
         {row.source === 'customer' ? <Badge tone="accent">edited by a person</Badge> : null}
         <span className="quiet">
+          learned from {count(row.samples)} of{' '}
           <Link to="/captures" search={{ agent: row.agent, tool: row.tool_name }}>
-            {plural(row.samples, 'call')} in {plural(row.sessions, 'session')}
+            {plural(row.calls, 'captured call')}
           </Link>
-          , updated <Ago at={row.updated_at} />
+          , in {plural(row.sessions, 'conversation')}, updated <Ago at={row.updated_at} />
         </span>
       </p>
       <dl className="contract-figures">

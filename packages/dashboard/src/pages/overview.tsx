@@ -10,7 +10,7 @@ import { Segments } from '../components/form/segments.js'
 import { FirstSteps } from '../components/layout/first-steps.js'
 import { Freshness, Page, Panel } from '../components/layout/page.js'
 import { Empty, Loaded } from '../components/layout/states.js'
-import { count, percent, plural, zoneName } from '../text/format.js'
+import { COVERED, count, percent, plural, zoneName } from '../text/format.js'
 import { reasonMeaning, reasonTitle } from '../text/reasons.js'
 import { DecisionsPlot } from './overview/decisions-plot.js'
 import { since } from './sessions/time-bounds.js'
@@ -170,7 +170,7 @@ function DriftingPlans({ overview: { drifting_plans: plans } }: { overview: Over
 }
 
 /** The whole range of the page, as the filters of the lists take it. */
-const periodOf = ({ spans }: Overview) => since(spans[0]?.at ?? new Date().toISOString())
+const periodOf = (overview: Overview) => since(overview.since)
 
 /** Rows shown of the two lists beside each other. */
 const SHORT = 8
@@ -224,6 +224,9 @@ function Agents({ overview }: { overview: Overview }) {
           <th scope="col" className="right">
             Blocked
           </th>
+          <th scope="col" className="right" title={`calls that ${COVERED}, of all that were decided or captured`}>
+            Covered
+          </th>
           <th scope="col" className="right">
             Last seen
           </th>
@@ -231,10 +234,10 @@ function Agents({ overview }: { overview: Overview }) {
       </thead>
       <tbody>
         {agents.slice(0, SHORT).map((entry) => (
-          <tr key={entry.agent ?? ''}>
+          <tr key={entry.agent}>
             <td>
-              <Link to="/sessions" search={{ ...period, ...whose(entry.agent) }} data-count={entry.sessions}>
-                {entry.agent === null ? 'unnamed' : <Text value={entry.agent} />}
+              <Link to="/sessions" search={{ ...period, agent: entry.agent }} data-count={entry.sessions}>
+                <Text value={entry.agent} />
               </Link>
             </td>
             <td className="right number">{count(entry.sessions)}</td>
@@ -244,24 +247,21 @@ function Agents({ overview }: { overview: Overview }) {
               ) : (
                 <Link
                   to="/calls"
-                  search={{ ...period, ...whose(entry.agent), decision: 'block' }}
+                  search={{ ...period, agent: entry.agent, decision: 'block' }}
                   data-count={entry.blocked}
                 >
                   {count(entry.blocked)} of {count(entry.allowed + entry.blocked)}
                 </Link>
               )}
             </td>
-            <td className="right nowrap">
-              <Ago at={entry.last_seen} />
-            </td>
+            <td className="right number">{entry.coverage === null ? '' : percent(entry.coverage)}</td>
+            <td className="right nowrap">{entry.last_seen === null ? '' : <Ago at={entry.last_seen} />}</td>
           </tr>
         ))}
       </tbody>
     </table>
   )
 }
-
-const whose = (agent: string | null) => (agent === null ? { unnamed: '1' } : { agent })
 
 function RecentBlocks({ overview: { recent_blocks: blocks } }: { overview: Overview }) {
   if (blocks.length === 0) return <Empty title="Nothing was blocked" />
@@ -277,7 +277,9 @@ function RecentBlocks({ overview: { recent_blocks: blocks } }: { overview: Overv
           >
             <Name value={entry.tool_name} />
             <span>{reasonTitle(entry.reason)}</span>
-            <span className="quiet">{entry.agent === null ? '' : <Text value={entry.agent} />}</span>
+            <span className="quiet">
+              <Text value={entry.agent} />
+            </span>
             <Ago at={entry.at} />
           </Link>
         </li>

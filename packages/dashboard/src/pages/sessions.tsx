@@ -28,7 +28,6 @@ export function SessionsPage() {
     label,
     cursor,
     order,
-    unnamed: flag(search.unnamed),
     workflow_id: search.workflow,
     activity: search.activity as SessionActivity | undefined,
     status: search.status as SessionStatus | undefined,
@@ -77,8 +76,6 @@ export function SessionsPage() {
   )
 }
 
-const flag = (value: string | undefined) => (value === '1' ? ('1' as const) : undefined)
-
 interface SessionsTableProps {
   readonly rows: readonly SessionRow[]
   readonly order: 'newest' | 'oldest'
@@ -119,7 +116,7 @@ const SessionsTable = ({ rows, order, onOrder }: SessionsTableProps) => (
               <Name value={row.session_id} />
             </Link>
             <span className="cell-note">
-              {row.agent === null ? 'unnamed agent' : <Text value={row.agent} />}
+              <Text value={row.agent} />
               {row.environment === null ? '' : `, ${row.environment}`}
             </span>
           </th>

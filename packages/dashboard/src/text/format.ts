@@ -32,6 +32,9 @@ export const percent = (share: number): string => {
   if (value > 0 && value < 0.1) return '< 0.1%'
   return `${Number.isInteger(value) ? value : value.toFixed(1)}%`
 }
+/** What is said of covered calls, on every page. */
+export const COVERED = 'were under a contract in force'
+
 export const money = (value: number): string =>
   value === 0 ? '0' : value < 1 ? String(Number(value.toPrecision(3))) : value.toFixed(2)
 

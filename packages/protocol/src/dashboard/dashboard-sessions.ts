@@ -20,8 +20,6 @@ export const sessionsQuery = pageQuery.extend({
   label: labelSchema.optional(),
   from: timeSchema.optional(),
   to: timeSchema.optional(),
-  /** Only sessions without an agent's name. */
-  unnamed: flag,
   /** Those that are running have begun within a day. */
   activity: sessionActivitySchema.optional(),
   workflow_id: idSchema.optional(),
@@ -30,7 +28,7 @@ export const sessionsQuery = pageQuery.extend({
 })
 export const sessionRowSchema = z.strictObject({
   session_id: z.string(),
-  agent: z.string().nullable(),
+  agent: z.string(),
   environment: environmentSchema.nullable(),
   status: sessionStatusSchema,
   activity: sessionActivitySchema,
@@ -54,7 +52,6 @@ export type SessionRow = z.infer<typeof sessionRowSchema>
 /** The calls behind a number: what was proposed, what was decided, and how it ended. */
 export const callsQuery = pageQuery.extend({
   agent: agentSchema.optional(),
-  unnamed: flag,
   decision: allowOrBlockSchema.optional(),
   reason: blockReasonSchema.optional(),
   /** Only calls that were allowed and that nobody is going to answer. */
@@ -66,7 +63,7 @@ export const callsQuery = pageQuery.extend({
 export const callRowSchema = z.strictObject({
   at: timeSchema,
   session_id: z.string(),
-  agent: z.string().nullable(),
+  agent: z.string(),
   /** `seq` and `index` locate the call in the session's timeline. */
   seq: z.int(),
   index: z.int(),

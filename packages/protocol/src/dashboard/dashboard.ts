@@ -48,10 +48,18 @@ export const limitsReply = z.strictObject({
 })
 export type LimitsView = z.infer<typeof limitsReply>
 
+/**
+ * The share of proposed calls, decided or only captured, that were under a contract in force: of an approved plan, or of the
+ * pack that a session or a program brought. Null: none was proposed.
+ */
+export const coverageSchema = z.number().nullable()
+
 export const overviewQuery = z.strictObject({ range: z.enum(['1h', '24h', '7d', '30d']).default('24h') })
 export const overviewReply = z.strictObject({
   range: z.string(),
-  /** Equal spans of time, oldest first, empty ones included. */
+  /** The numbers count from here on. */
+  since: timeSchema,
+  /** Equal spans of time, oldest first, empty ones included; the first may begin before `since`. */
   spans: z.array(
     z.strictObject({ at: timeSchema, allowed: z.int(), blocked: z.int(), by_reason: z.record(z.string(), z.int()) }),
   ),
@@ -80,11 +88,12 @@ export const overviewReply = z.strictObject({
   agents_total: z.int(),
   agents: z.array(
     z.strictObject({
-      agent: z.string().nullable(),
+      agent: z.string(),
       sessions: z.int(),
       allowed: z.int(),
       blocked: z.int(),
-      last_seen: timeSchema,
+      coverage: coverageSchema,
+      last_seen: timeSchema.nullable(),
     }),
   ),
   /** The newest blocked calls, at most ten; `seq` and `index` locate each in the session's timeline. */
@@ -92,7 +101,7 @@ export const overviewReply = z.strictObject({
     z.strictObject({
       at: timeSchema,
       session_id: z.string(),
-      agent: z.string().nullable(),
+      agent: z.string(),
       seq: z.int(),
       index: z.int(),
       tool_name: z.string(),
@@ -118,21 +127,19 @@ export const agentHealthSchema = z.strictObject({
   killed: z.int(),
 })
 
-/** What was done under one name, or under none. */
-const agentActivity = {
-  /** The numbers count from here on: the last 30 days. */
-  since: timeSchema,
-  sessions: z.int(),
-  last_seen: timeSchema.nullable(),
-  health: agentHealthSchema,
-}
-
 export const agentRowSchema = z.strictObject({
   agent: z.string(),
-  ...agentActivity,
+  /** Sessions, decided calls, coverage and health count from here on: the last 30 days. */
+  since: timeSchema,
+  sessions: z.int(),
+  /** The last event of the agent, in a session or a capture. */
+  last_seen: timeSchema.nullable(),
+  health: agentHealthSchema,
+  /** `enforced`: decided before they ran. `observed`: learned from, and judged by no rule. `ungoverned`: of these, those of tools without an approved contract. */
   calls: z.strictObject({ enforced: z.int(), observed: z.int(), ungoverned: z.int() }),
-  /** Share of captured calls that a contract judged, or whose tool has an approved one. Null: none was captured. */
-  coverage: z.number().nullable(),
+  coverage: coverageSchema,
+  /** Captures that wait to be learned from: `observed`, and the learned contracts, lag behind by these. */
+  waiting_captures: z.int(),
   /** Captures that nobody learns from any more, because learning from them failed again and again; and why, of the last. */
   set_aside: z.strictObject({ captures: z.int(), reason: z.string().nullable() }),
   environments: z.array(
@@ -145,13 +152,6 @@ export const agentRowSchema = z.strictObject({
   ),
 })
 export type AgentRow = z.infer<typeof agentRowSchema>
-
-/** Sessions without an agent's name. What they teach, and the plans that govern them, are those of `default`. */
-export const unnamedAgentsSchema = z.strictObject({
-  ...agentActivity,
-  calls: z.strictObject({ enforced: z.int() }),
-})
-export type UnnamedAgents = z.infer<typeof unnamedAgentsSchema>
 
 export const workflowRowSchema = z.strictObject({
   workflow_id: z.string(),
@@ -214,13 +214,11 @@ export const dashboardRoutes = {
     ...view,
     path: '/api/dashboard/agents',
     summary: 'Agents with coverage and attachment by environment',
-    /** `total`: how many agents there are; the list has at most 200, those seen last. */
-    reply: z.strictObject({
-      agents: z.array(agentRowSchema),
-      total: z.int(),
-      /** Null where every session has a name. */
-      unnamed: unnamedAgentsSchema.nullable(),
-    }),
+    /**
+     * `total`: how many agents there are; the list has at most 200, those seen last. Sessions that name no agent are those of
+     * `default`.
+     */
+    reply: z.strictObject({ agents: z.array(agentRowSchema), total: z.int() }),
   },
   listSessions: {
     ...view,

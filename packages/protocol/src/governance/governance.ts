@@ -97,8 +97,9 @@ export const contractRowSchema = z.strictObject({
   tool_name: z.string(),
   source: z.enum(['inferred', 'customer']),
   confidence: z.enum(['low', 'medium', 'high']),
+  /** Captured calls of the tool; those that were learned from; and of these, those that no rule judged. */
+  calls: z.int(),
   samples: z.int(),
-  /** Of the samples, those that no rule judged. */
   unjudged: z.int(),
   sessions: z.int(),
   /** Upper bound of the false-block rate of the next call, with its confidence in words. */

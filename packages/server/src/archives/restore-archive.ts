@@ -12,7 +12,7 @@ import { type CheckedArchive, checkArchive } from './check-archive.js'
  * The first migration after which archived tables hold what they hold today. A migration that changes stored rows of them,
  * rather than adding a column with a default, raises this number to its own.
  */
-const OLDEST_RESTORABLE = 13
+const OLDEST_RESTORABLE = 23
 
 /** About what one statement writes. */
 const WRITTEN_CHARACTERS = 4_000_000

@@ -12,7 +12,7 @@ export async function listCalls(
   const { rows, stopped } = await inRead(ctx, (sql) =>
     listStoredCalls(sql, {
       tenantId: ctx.tenant.tenantId,
-      agent: query.unnamed === undefined ? (query.agent ?? null) : '',
+      agent: query.agent ?? null,
       decision: query.decision ?? null,
       reason: query.reason ?? null,
       unanswered: query.unanswered !== undefined,

@@ -18,7 +18,7 @@ export async function listSessions(
   const filter = {
     tenantId: ctx.tenant.tenantId,
     search: query.q === undefined || query.q === '' ? null : query.q,
-    agent: query.unnamed === undefined ? (query.agent ?? null) : '',
+    agent: query.agent ?? null,
     status: query.status ?? null,
     reason: query.reason ?? null,
     label: query.label ?? null,

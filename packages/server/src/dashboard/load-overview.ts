@@ -1,23 +1,25 @@
 import type { BlockReason, Input, OverviewView, Reply, Routes } from '@countersign/protocol'
 import type { UserContext } from '../context/context.js'
 import { inRead } from '../context/work.js'
-import { sumDecisions, sumSessions } from '../store/dashboard/decision-counts.js'
+import { listLastSeen } from '../store/dashboard/agents.js'
+import { sumCapturedCalls, sumDecisions, sumSessions } from '../store/dashboard/decision-counts.js'
 import { listRecentBlocks } from '../store/dashboard/recent-blocks.js'
 import { countTroubles } from '../store/dashboard/session-list.js'
 import { countUnansweredCalls } from '../store/dashboard/unanswered-calls.js'
 import { listDriftingPlans } from '../store/governance/plan-use.js'
+import { coverageOf } from './figures/coverage.js'
+import { HOUR_MS, MONTH_MS, startOf } from './figures/period.js'
 
-const MINUTE = 60
 const RECENT_BLOCKS = 10
 const DRIFTING_PLANS = 5
-const HOUR = 3_600
+const MINUTE_MS = 60_000
 
-/** How far back each range looks, and into how many equal spans it is cut. */
+/** How far back each range looks, and how long the equal spans are into which it is cut. */
 const RANGES = {
-  '1h': { spans: 60, spanSeconds: MINUTE },
-  '24h': { spans: 96, spanSeconds: 15 * MINUTE },
-  '7d': { spans: 84, spanSeconds: 2 * HOUR },
-  '30d': { spans: 90, spanSeconds: 8 * HOUR },
+  '1h': { periodMs: HOUR_MS, spanMs: MINUTE_MS, grainMs: MINUTE_MS },
+  '24h': { periodMs: 24 * HOUR_MS, spanMs: 15 * MINUTE_MS, grainMs: MINUTE_MS },
+  '7d': { periodMs: 7 * 24 * HOUR_MS, spanMs: 2 * HOUR_MS, grainMs: HOUR_MS },
+  '30d': { periodMs: MONTH_MS, spanMs: 8 * HOUR_MS, grainMs: HOUR_MS },
 } as const
 
 /** What was decided lately, by whom it was asked, and what needs attention. */
@@ -25,16 +27,23 @@ export async function loadOverview(
   ctx: UserContext,
   { query }: Input<Routes['loadOverview']>,
 ): Promise<Reply<Routes['loadOverview']>> {
-  const { spans, spanSeconds } = RANGES[query.range]
-  const spanMs = spanSeconds * 1_000
-  const since = new Date((Math.floor(ctx.app.clock().getTime() / spanMs) - spans + 1) * spanMs)
+  const { periodMs, spanMs, grainMs } = RANGES[query.range]
+  const nowMs = ctx.app.clock().getTime()
+  const since = startOf(nowMs, periodMs, grainMs)
+  // Spans begin at the same times of a day however often the page asks; the first and the last one are not over the period.
+  const spansFrom = new Date(Math.floor(since.getTime() / spanMs) * spanMs)
+  const spans = Math.ceil((nowMs + 1 - spansFrom.getTime()) / spanMs)
+  const spanSeconds = spanMs / 1_000
   const { tenantId } = ctx.tenant
   const busiest = inRead(ctx, (sql) => sumSessions(sql, { tenantId, since }))
-  const [agents, { bySpan, byAgent }, troubles, blocks, unanswered, drifting] = await Promise.all([
+  const named = busiest.then((rows) => rows.map(({ agent }) => agent))
+  const [agents, { bySpan, byAgent }, captured, seen, troubles, blocks, unanswered, drifting] = await Promise.all([
     busiest,
-    busiest.then((rows) =>
-      inRead(ctx, (sql) => sumDecisions(sql, { tenantId, since, spanSeconds, agents: rows.map(({ agent }) => agent) })),
+    named.then((names) =>
+      inRead(ctx, (sql) => sumDecisions(sql, { tenantId, since, spansFrom, spanSeconds, agents: names })),
     ),
+    inRead(ctx, (sql) => sumCapturedCalls(sql, { tenantId, since })),
+    named.then((names) => inRead(ctx, (sql) => listLastSeen(sql, tenantId, names))),
     inRead(ctx, (sql) => countTroubles(sql, { tenantId, since })),
     inRead(ctx, (sql) => listRecentBlocks(sql, tenantId, RECENT_BLOCKS)),
     inRead(ctx, (sql) => countUnansweredCalls(sql, tenantId)),
@@ -42,9 +51,10 @@ export async function loadOverview(
   ])
   return {
     range: query.range,
+    since: since.toISOString(),
     span_seconds: spanSeconds,
     spans: Array.from({ length: spans }, (_, index) => ({
-      at: new Date(since.getTime() + index * spanMs).toISOString(),
+      at: new Date(spansFrom.getTime() + index * spanMs).toISOString(),
       ...tally(bySpan.filter(({ span }) => span === index)),
     })),
     totals: {
@@ -63,12 +73,19 @@ export async function loadOverview(
     reasons: Object.entries(tally(bySpan).by_reason)
       .map(([reason, count]) => ({ reason: reason as BlockReason, count }))
       .sort((a, b) => b.count - a.count),
-    agents: agents.map(({ agent, sessions, lastSeen }) => ({
-      agent: agent === '' ? null : agent,
-      sessions,
-      ...pick(tally(byAgent.filter((decision) => decision.agent === agent))),
-      last_seen: lastSeen.toISOString(),
-    })),
+    agents: agents.map(({ agent, sessions }) => {
+      const decided = byAgent.filter((decision) => decision.agent === agent)
+      return {
+        agent,
+        sessions,
+        ...pick(tally(decided)),
+        coverage: coverageOf(
+          decided,
+          captured.find((row) => row.agent === agent),
+        ),
+        last_seen: seen.find((row) => row.agent === agent)?.at?.toISOString() ?? null,
+      }
+    }),
     recent_blocks: blocks.map(({ at, sessionId, agent, seq, index, toolName, reason }) => ({
       ...{ at: at.toISOString(), session_id: sessionId, agent, seq, index, tool_name: toolName, reason },
     })),

@@ -45,13 +45,15 @@ async function rowsOf(ctx: UserContext, learning: AgentLearning): Promise<Contra
     const { tool } = draft
     const written = learning.written.get(tool)
     const known = learning.tools.get(tool)
+    const unjudged = Math.max(draft.samples - (known?.passed ?? 0), 0)
     return {
       agent: learning.agent,
       tool_name: tool,
       source: written === undefined ? 'inferred' : 'customer',
       confidence: confidenceOf(draft.samples),
+      calls: (known?.judged ?? 0) + unjudged,
       samples: draft.samples,
-      unjudged: Math.max(draft.samples - (known?.passed ?? 0), 0),
+      unjudged,
       sessions: known?.sessions ?? 0,
       false_block_bound: draft.samples > 0 ? draft.falseBlockBound : null,
       pass_rate: known === undefined || known.judged === 0 ? null : known.passed / known.judged,

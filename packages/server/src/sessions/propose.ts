@@ -1,5 +1,6 @@
 import {
   evaluateProposalInSteps,
+  type Plan,
   type ReadResponse,
   readResponse,
   readResponseInSteps,
@@ -171,6 +172,7 @@ function* judge(
         bodyHash,
         outcome,
         decisions: kept,
+        uncovered: uncoveredOf(decisions, plan),
         cost,
         model: body.model ?? null,
       },
@@ -207,6 +209,9 @@ function* judge(
     },
   }
 }
+
+const uncoveredOf = (decisions: readonly Decision[], plan: Plan): number[] =>
+  decisions.flatMap(({ index, tool_name }) => (plan.contracts.has(tool_name) ? [] : [index]))
 
 const NO_IDS: readonly string[] = []
 

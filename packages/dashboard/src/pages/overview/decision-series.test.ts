@@ -24,6 +24,7 @@ test('what is drawn adds up to what was decided, whatever the number of reasons'
   ]
   const series = decisionSeries({
     range: '24h',
+    since: spans[0]?.at ?? '',
     span_seconds: 3_600,
     spans,
     reasons: reasons.map((reason, index) => ({ reason, count: 6 - index })),

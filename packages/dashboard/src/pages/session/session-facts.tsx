@@ -17,13 +17,9 @@ export function SessionFacts({ detail }: { detail: SessionDetail }) {
         <StatusBadge status={session.status} activity={session.activity} />
       </Fact>
       <Fact name="Agent">
-        {session.agent === null ? (
-          'unnamed'
-        ) : (
-          <Link to="/sessions" search={{ agent: session.agent }}>
-            <Text value={session.agent} />
-          </Link>
-        )}
+        <Link to="/sessions" search={{ agent: row.agent }}>
+          <Text value={row.agent} />
+        </Link>
         {session.environment === null ? '' : ` in ${session.environment}`}
       </Fact>
       <Fact name="Calls">

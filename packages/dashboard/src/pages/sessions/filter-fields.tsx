@@ -17,10 +17,7 @@ const TIMES = [
   { value: '30d', label: 'Last 30 days' },
   { value: 'between', label: 'Between…' },
 ]
-/** No agent can have this name: names are not that long. */
-const UNNAMED = '\u0000unnamed'
-
-/** One agent, or those without a name. */
+/** One agent. */
 export function AgentFilter({ search, onChange }: { search: Search; onChange: Change }) {
   const agents = useApi('listAgents', {})
   const names = agents.data?.agents.map(({ agent }) => agent) ?? []
@@ -28,13 +25,9 @@ export function AgentFilter({ search, onChange }: { search: Search; onChange: Ch
   return (
     <Select
       label="Agent"
-      value={search.unnamed === '1' ? UNNAMED : (search.agent ?? '')}
-      options={[
-        ANY,
-        ...[...names, ...chosen].map((agent) => ({ value: agent, label: plainText(agent) })),
-        { value: UNNAMED, label: 'Without a name' },
-      ]}
-      onChange={(value) => onChange(value === UNNAMED ? { agent: '', unnamed: '1' } : { agent: value, unnamed: '' })}
+      value={search.agent ?? ''}
+      options={[ANY, ...[...names, ...chosen].map((agent) => ({ value: agent, label: plainText(agent) }))]}
+      onChange={(agent) => onChange({ agent })}
     />
   )
 }

@@ -89,12 +89,23 @@ export async function insertCaptures(
           where p.tenant_id = e.tenant_id and p.session_id = e.session_id and p.proposal_id = c.capture_id
             and p.seq > e.seq))
       on conflict do nothing
-      returning capture_id, agent, received_at, governed
+      returning capture_id, agent, at, received_at, governed
     ), waiting as (
       insert into unlearned_captures (tenant_id, agent, due_at, first_id, capture_ids, captures)
       select ${tenantId}, agent, max(received_at) + case when governed then ${RECEIPT_WAIT}::interval else interval '0' end,
         min(capture_id), array_agg(capture_id), count(*)
       from kept group by agent, governed
+    ), told as (
+      select distinct on (capture_id) capture_id, calls, covered
+      from json_to_recordset(${rows}::text::json) as c (capture_id text, calls integer, covered integer)
+    ), counted as (
+      insert into captured_calls as known (tenant_id, hour, agent, calls, covered)
+      select ${tenantId}, date_trunc('hour', k.at), k.agent, sum(t.calls), sum(t.covered)
+      from kept k join told t using (capture_id) where not k.governed and t.calls > 0
+      -- In one order, so that two batches do not wait for each other.
+      group by 2, 3 order by 2, 3
+      on conflict (tenant_id, hour, agent) do update
+      set calls = known.calls + excluded.calls, covered = known.covered + excluded.covered
     ), agents as (
       insert into learned_agents (tenant_id, agent, salt)
       select ${tenantId}, a.agent, a.salt
@@ -114,7 +125,16 @@ const toRow = (capture: NewCapture) => ({
   tool_names: capture.toolNames,
   decision: capture.decision,
   governed: capture.governed,
+  calls: capture.item.response.tool_calls.length,
+  covered: coveredCalls(capture.item),
 })
+
+/** Calls on which a contract decided in the program. A verdict without force protects from nothing. */
+function coveredCalls({ response, validation }: StoredCapture): number {
+  if (validation?.mode !== 'enforce') return 0
+  const judged = validation.calls.filter(({ reasons }) => !reasons.includes('unmatched_tool_blocked'))
+  return Math.min(response.tool_calls.length, judged.length)
+}
 
 /** Remembers the tools that an agent is offered, with the newest schema of each. */
 export async function storeOfferedTools(

@@ -1,5 +1,4 @@
 import type { Queryable, Tx } from '../../postgres/sql.js'
-import { UNNAMED_AGENT } from '../sessions/content.js'
 import { LEARNING_CLAIM, type LearningClaim } from './unlearned.js'
 
 /** A governed session of which something may have been learned. */
@@ -10,7 +9,7 @@ export interface LearnedSession {
 
 /** The agent of a session, under whose name its captures are. */
 const agentOf = (sql: Queryable, { tenantId, sessionId }: LearnedSession) => sql`
-  select coalesce(agent, ${UNNAMED_AGENT}) from sessions where tenant_id = ${tenantId} and session_id = ${sessionId}`
+  select agent from sessions where tenant_id = ${tenantId} and session_id = ${sessionId}`
 
 /** The kind of id that a claim to forget has: it interrupts who learns, and not who forgets. */
 export const FORGETTING = 'fgt'

@@ -123,6 +123,19 @@ export function listWaitingBatches(
     order by due_at, first_id`
 }
 
+/** Batches of a tenant that are counted. */
+const MOST_BATCHES = 10_000
+
+/** By agent, how many captures of a tenant wait to be learned from; of very many, those that have waited longest. */
+export function countWaitingCaptures(sql: Queryable, tenantId: string): Promise<{ agent: string; captures: number }[]> {
+  return sql<{ agent: string; captures: number }[]>`
+    select agent, sum(captures)::int as captures from (
+      select agent, captures from unlearned_captures where tenant_id = ${tenantId}
+      order by tenant_id, due_at limit ${MOST_BATCHES}
+    ) as waiting
+    group by agent order by agent limit 200`
+}
+
 type BatchKey = Pick<WaitingBatch, 'dueAt' | 'firstId'>
 
 const keysOf = (batches: readonly BatchKey[]): string =>

@@ -4,12 +4,7 @@ import { countedUntil } from './decision-counts.js'
 
 export interface KnownAgent {
   agent: string
-  /** When anything was last learned from it. */
-  seen: Date | null
-  /** Calls it was learned from, and those that a contract judged or whose tool has one in an approved plan. */
-  samples: number
-  covered: number
-  /** Calls that no rule judged, and those of them whose tool has no contract in an approved plan. */
+  /** Learned calls that no rule judged, and those of them whose tool has no contract in an approved plan. */
   observed: number
   ungoverned: number
 }
@@ -21,20 +16,48 @@ export async function listKnownAgents(sql: Queryable, tenantId: string): Promise
       select distinct a.agent, c ->> 'tool' as tool_name
       from approved_plans a join plans p using (tenant_id, compiled_hash), json_array_elements(p.compiled_session -> 'contracts') c
       where a.tenant_id = ${tenantId}
-    ), seen as (
-      select l.agent, l.samples, l.judged, l.updated_at, greatest(l.samples - l.passed, 0) as unjudged,
-        t.tool_name is not null as is_covered
+    ), learned as (
+      select l.agent, max(l.updated_at) as learned_at, sum(greatest(l.samples - l.passed, 0)) as observed,
+        sum(greatest(l.samples - l.passed, 0)) filter (where t.tool_name is null) as ungoverned
       from learned_tools l left join approved_tools t on t.agent = l.agent and t.tool_name = l.tool_name
       where l.tenant_id = ${tenantId}
-    ), learned as (
-      select agent, max(updated_at) as seen, sum(samples)::int as samples, sum(unjudged)::int as observed,
-        sum(case when is_covered then samples else least(judged, samples) end) as covered, sum(unjudged) filter (where not is_covered) as ungoverned
-      from seen group by agent
+      group by l.agent
     )
-    select agent, l.seen, coalesce(l.samples, 0) as samples, coalesce(l.covered, 0)::int as covered,
-      coalesce(l.observed, 0) as observed, coalesce(l.ungoverned, 0)::int as ungoverned
+    select agent, coalesce(l.observed, 0)::int as observed, coalesce(l.ungoverned, 0)::int as ungoverned
     from learned l full join (select distinct agent from governance_plans where tenant_id = ${tenantId}) as planned using (agent)
-    order by l.seen desc nulls last, agent limit 200`
+    order by l.learned_at desc nulls last, agent limit 200`
+}
+
+/** Sessions of an agent whose last event is looked at, the newest. */
+const NEWEST = 10
+
+/**
+ * When each of the agents was last heard of: the last event of its newest sessions, or its newest capture. What people do to
+ * a session, or a job, is no sign of its agent.
+ */
+export async function listLastSeen(
+  sql: Queryable,
+  tenantId: string,
+  agents: readonly string[],
+): Promise<{ agent: string; at: Date | null }[]> {
+  return sql<{ agent: string; at: Date | null }[]>`
+    select a.agent, greatest(
+      (
+        select max(last.at) from (
+          select session_id from sessions where tenant_id = ${tenantId} and agent = a.agent
+          order by created_at desc, session_id desc limit ${NEWEST}
+        ) as s cross join lateral (
+          select at from session_events e where e.tenant_id = ${tenantId} and e.session_id = s.session_id
+            and e.type not in ('killed', 'label', 'handoff_expired')
+          order by seq desc limit 1
+        ) as last
+      ), (
+        -- By the client's clock, which may be ahead.
+        select least(at, statement_timestamp()) from captures where tenant_id = ${tenantId} and agent = a.agent
+        order by at desc, capture_id desc limit 1
+      )
+    ) as at
+    from unnest(${[...agents]}::text[]) as a (agent)`
 }
 
 /** How many agents began a session since, were learned from, or were given a plan. `since` is the start of an hour. */
@@ -42,9 +65,9 @@ export async function countAgents(sql: Queryable, tenantId: string, since: Date)
   const until = await countedUntil(sql)
   const [row] = await sql<{ agents: number }[]>`
     select count(*)::int as agents from (
-      select agent from session_counts where tenant_id = ${tenantId} and hour >= ${since} and agent <> ''
+      select agent from session_counts where tenant_id = ${tenantId} and hour >= ${since}
       union select agent from sessions
-        where tenant_id = ${tenantId} and created_at >= ${since > until ? since : until} and agent is not null
+        where tenant_id = ${tenantId} and created_at >= ${since > until ? since : until}
       union select agent from learned_tools where tenant_id = ${tenantId}
       union select agent from governance_plans where tenant_id = ${tenantId}
       union select agent from set_aside_captures where tenant_id = ${tenantId}
@@ -53,21 +76,20 @@ export async function countAgents(sql: Queryable, tenantId: string, since: Date)
 }
 
 export interface TroubledSessions {
-  /** '' for none. */
   agent: string
   status: Exclude<SessionStatus, 'ACTIVE'>
   sessions: number
 }
 
-/** Sessions since then that are not active any more, by those of the agents that have any; '' for none. */
+/** Sessions since then that are not active any more, by those of the agents that have any. */
 export async function countTroubledSessions(
   sql: Queryable,
   { tenantId, since, agents }: { tenantId: string; since: Date; agents: readonly string[] },
 ): Promise<TroubledSessions[]> {
   return sql<TroubledSessions[]>`
-    select coalesce(agent, '') as agent, status, count(*)::int as sessions from sessions
+    select agent, status, count(*)::int as sessions from sessions
     where tenant_id = ${tenantId} and status <> 'ACTIVE' and created_at >= ${since}
-      and coalesce(agent, '') = any (${[...agents]}::text[])
+      and agent = any (${[...agents]}::text[])
     group by 1, status`
 }
 

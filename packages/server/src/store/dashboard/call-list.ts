@@ -11,7 +11,7 @@ type Fragment = postgres.PendingQuery<postgres.Row[]>
 export interface ListedCall {
   at: Date
   sessionId: string
-  agent: string | null
+  agent: string
   seq: number
   index: number
   toolName: string
@@ -25,7 +25,7 @@ export interface ListedCall {
 
 export interface CallFilter {
   tenantId: string
-  /** Null: any. Agent '' stands for none. */
+  /** Null: any. */
   agent: string | null
   decision: 'allow' | 'block' | null
   /** The reason that was reported: the first that applied. */
@@ -98,7 +98,7 @@ async function listUnanswered(sql: Queryable, filter: CallFilter): Promise<Found
   const rows = await sql<ListedCall[]>`
     with page as materialized (
       select u.* from (${unanswered(sql, noted)}) as u
-      where true ${filter.agent === null ? sql`` : sql`and coalesce(u.agent, '') = ${filter.agent}`}
+      where true ${filter.agent === null ? sql`` : sql`and u.agent = ${filter.agent}`}
         ${filter.below === null ? sql`` : sql`and (u.at, ${notedKey(sql)}) < ${pageEnd(sql, filter.below)}`}
       order by u.at desc, ${notedKey(sql)} desc limit ${filter.limit}
     )
@@ -228,7 +228,7 @@ const columns = (sql: Queryable) => sql`
 
 const matches = (sql: Queryable, { sessionId, agent, decision, reason, from, to, below }: CallFilter) => sql`true
   ${sessionId === null ? sql`` : sql`and p.session_id = ${sessionId}`}
-  ${agent === null ? sql`` : sql`and coalesce(s.agent, '') = ${agent}`}
+  ${agent === null ? sql`` : sql`and s.agent = ${agent}`}
   ${decision === null ? sql`` : decision === 'allow' ? sql`and ${reasonOf(sql)} is null` : sql`and ${reasonOf(sql)} is not null`}
   ${reason === null ? sql`` : sql`and ${reasonOf(sql)} = ${reason}`}
   ${from === null ? sql`` : sql`and p.proposed_at >= ${from}`}

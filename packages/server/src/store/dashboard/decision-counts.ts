@@ -13,6 +13,8 @@ export interface AgentCount {
   agent: string
   reason: string
   calls: number
+  /** Those whose tool has no contract in the plan of their session. */
+  uncovered: number
 }
 
 /** Rows may become visible this much after the time they carry: no statement runs longer. */
@@ -62,11 +64,12 @@ async function endOfPiece(tx: Tx, { since, until }: Range): Promise<Date | null>
 async function countPiece(tx: Tx, range: Range): Promise<void> {
   // Both grains at once: proposals are large, and most of the time goes into reading their decisions.
   await tx`
-    insert into decision_counts (tenant_id, grain, at, agent, reason, calls)
-    select tenant_id, grain, date_trunc(grain, proposed_at), agent, reason, count(*)
+    insert into decision_counts (tenant_id, grain, at, agent, reason, calls, uncovered)
+    select tenant_id, grain, date_trunc(grain, proposed_at), agent, reason, count(*), sum(uncovered)
     from (${decisionsBetween(tx, range)}) as decided cross join ${grains(tx)}
     group by 1, 2, 3, 4, 5
-    on conflict (tenant_id, grain, at, agent, reason) do update set calls = decision_counts.calls + excluded.calls`
+    on conflict (tenant_id, grain, at, agent, reason) do update
+    set calls = decision_counts.calls + excluded.calls, uncovered = decision_counts.uncovered + excluded.uncovered`
   await tx`
     insert into decision_counts (tenant_id, grain, at, agent, reason, calls)
     select tenant_id, grain, date_trunc(grain, proposed_at), agent, reason, sum(calls)
@@ -75,7 +78,7 @@ async function countPiece(tx: Tx, range: Range): Promise<void> {
     on conflict (tenant_id, grain, at, agent, reason) do update set calls = decision_counts.calls + excluded.calls`
   await tx`
     insert into session_counts (tenant_id, hour, agent, sessions)
-    select tenant_id, date_trunc('hour', created_at), coalesce(agent, ''), count(*) from sessions
+    select tenant_id, date_trunc('hour', created_at), agent, count(*) from sessions
     where created_at >= ${range.since} and created_at < ${range.until}
     group by 1, 2, 3
     on conflict (tenant_id, hour, agent) do update set sessions = session_counts.sessions + excluded.sessions`
@@ -90,33 +93,34 @@ interface DecisionSums {
 }
 
 /**
- * Calls of one tenant from `since` on, by span of time and by agent, each with the reason. Spans of hours begin with an
- * hour. A tenant may have a new agent with each session, so only those that are asked for come back.
+ * Calls of one tenant from `since` on, by span of time and by agent, each with the reason. `since` is the start of a minute,
+ * and with spans of hours that of an hour; the first span may begin before it. A tenant may have a new agent with each session, so only those that are asked for come back.
  */
 export async function sumDecisions(
   sql: Queryable,
   {
     tenantId,
     since,
+    spansFrom = since,
     spanSeconds,
     agents,
-  }: { tenantId: string; since: Date; spanSeconds: number; agents: readonly string[] },
+  }: { tenantId: string; since: Date; spansFrom?: Date; spanSeconds: number; agents: readonly string[] },
 ): Promise<DecisionSums> {
   const grain = spanSeconds % HOUR_SECONDS === 0 ? 'hour' : 'minute'
   // Asked first: the planner then knows how little of the proposals is left to count.
   const until = await countedUntil(sql)
-  const rows = await sql<{ span: number | null; agent: string | null; reason: string; calls: number }[]>`
-    select span, agent, reason, sum(calls)::int as calls
+  const rows = await sql<({ span: number | null; agent: string | null } & Omit<AgentCount, 'agent'>)[]>`
+    select span, agent, reason, sum(calls)::int as calls, sum(uncovered)::int as uncovered
     from (
-      select floor(extract(epoch from at - ${since}::timestamptz) / ${spanSeconds})::int as span, agent, reason, calls
+      select floor(extract(epoch from at - ${spansFrom}::timestamptz) / ${spanSeconds})::int as span, agent, reason, calls, uncovered
       from (
-        select at, agent, reason, calls from decision_counts
+        select at, agent, reason, calls, uncovered from decision_counts
         where tenant_id = ${tenantId} and grain = ${grain} and at >= ${since}
         union all
-        select proposed_at, agent, reason, 1
+        select proposed_at, agent, reason, 1, uncovered
         from (${decisionsBetween(sql, { tenantId, since: since > until ? since : until, until: null })}) as decided
         union all
-        select proposed_at, agent, reason, calls
+        select proposed_at, agent, reason, calls, 0
         from (${stopsBetween(sql, { tenantId, since: until, until: null })}) as stopped where proposed_at >= ${since}
       ) as decisions
     ) as placed
@@ -124,7 +128,9 @@ export async function sumDecisions(
     having grouping(agent) = 1 or agent = any (${[...agents]}::text[])`
   return {
     bySpan: rows.flatMap(({ span, reason, calls }) => (span === null ? [] : [{ span, reason, calls }])),
-    byAgent: rows.flatMap(({ agent, reason, calls }) => (agent === null ? [] : [{ agent, reason, calls }])),
+    byAgent: rows.flatMap(({ agent, reason, calls, uncovered }) =>
+      agent === null ? [] : [{ agent, reason, calls, uncovered }],
+    ),
   }
 }
 
@@ -136,16 +142,14 @@ export async function countedUntil(sql: Queryable): Promise<Date> {
 }
 
 export interface AgentSessions {
-  /** '' for none. */
   agent: string
   sessions: number
-  lastSeen: Date
   /** Of all agents, also of those beyond the end of the list, and how many agents these are. */
   allSessions: number
   allAgents: number
 }
 
-/** How many sessions each agent began since, and when the newest: the busiest agents. */
+/** How many sessions each agent began since: the busiest agents. */
 export async function sumSessions(
   sql: Queryable,
   { tenantId, since }: { tenantId: string; since: Date },
@@ -160,17 +164,24 @@ export async function sumSessions(
       select agent, sessions from session_counts
       where tenant_id = ${tenantId} and hour >= ${firstHour} and hour < ${lastHour}
       union all
-      select coalesce(agent, ''), 1 from sessions
+      select agent, 1 from sessions
       where tenant_id = ${tenantId} and created_at >= ${since} and created_at < ${firstHour}
       union all
-      select coalesce(agent, ''), 1 from sessions where tenant_id = ${tenantId} and created_at >= ${lastHour}
+      select agent, 1 from sessions where tenant_id = ${tenantId} and created_at >= ${lastHour}
     )
     select agent, sum(sessions)::int as sessions, (sum(sum(sessions)) over ())::int as all_sessions,
-      (count(*) over ())::int as all_agents, coalesce(
-      (select max(created_at) from sessions s where s.tenant_id = ${tenantId} and s.agent = begun.agent),
-      (select max(created_at) from sessions s where s.tenant_id = ${tenantId} and s.agent is null)
-    ) as last_seen
+      (count(*) over ())::int as all_agents
     from begun group by agent order by sessions desc limit 200`
+}
+
+/** The same by agent, without the spans: calls that were captured and that no session of the service decided. */
+export async function sumCapturedCalls(
+  sql: Queryable,
+  { tenantId, since }: { tenantId: string; since: Date },
+): Promise<{ agent: string; calls: number; covered: number }[]> {
+  return sql<{ agent: string; calls: number; covered: number }[]>`
+    select agent, sum(calls)::int as calls, sum(covered)::int as covered from captured_calls
+    where tenant_id = ${tenantId} and hour >= date_trunc('hour', ${since}::timestamptz) group by agent`
 }
 
 /** One row a judged call. `until` null: no end. */
@@ -178,7 +189,9 @@ const decisionsBetween = (
   sql: Queryable,
   { tenantId, since, until }: { tenantId?: string; since: Date; until: Date | null },
 ) => sql`
-  select p.tenant_id, p.proposed_at, coalesce(s.agent, '') as agent, coalesce(d.decision ->> 'reason', '') as reason
+  select p.tenant_id, p.proposed_at, s.agent, coalesce(d.decision ->> 'reason', '') as reason, (
+      select count(*) from json_array_elements_text(p.uncovered) as u (index) where u.index = d.decision ->> 'index'
+    ) as uncovered
   from proposals p
     -- Looked up for each proposal: PostgreSQL, which expects far more of them, would read all sessions.
     cross join lateral (
@@ -194,7 +207,7 @@ const stopsBetween = (
   sql: Queryable,
   { tenantId, since, until }: { tenantId?: string; since: Date; until: Date | null },
 ) => sql`
-  select c.tenant_id, c.proposed_at, coalesce(s.agent, '') as agent, effect.reason, effect.calls
+  select c.tenant_id, c.proposed_at, s.agent, effect.reason, effect.calls
   from stopped_calls c
     join sessions s on s.tenant_id = c.tenant_id and s.session_id = c.session_id
     cross join lateral (values ('', -1), (c.reason, 1)) as effect (reason, calls)

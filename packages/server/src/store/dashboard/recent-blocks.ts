@@ -4,7 +4,7 @@ import type { Queryable } from '../../postgres/sql.js'
 export interface RecentBlock {
   at: Date
   sessionId: string
-  agent: string | null
+  agent: string
   seq: number
   index: number
   toolName: string

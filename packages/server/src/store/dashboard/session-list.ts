@@ -7,7 +7,7 @@ import { activityOfRow, mayGoOn } from '../session-activity.js'
 
 export interface ListedSession {
   sessionId: string
-  agent: string | null
+  agent: string
   environment: Environment | null
   status: SessionStatus
   activity: SessionActivity
@@ -86,7 +86,7 @@ export async function listSessions(sql: Queryable, filter: SessionFilter): Promi
       ${below === null ? sql`` : sql`and (${sql(lead)}.created_at, ${sql(lead)}.session_id) ${beyond} ${pageEnd(sql, below)}`}
       ${withinPeriod(sql, lead, filter)}
       ${stopped === null ? sql`` : sql`and (f.created_at, f.session_id) ${oldestFirst ? sql`<=` : sql`>=`} ${pageEnd(sql, stopped)}`}
-      ${filter.agent === null ? sql`` : filter.agent === '' ? sql`and s.agent is null` : sql`and s.agent = ${filter.agent}`}
+      ${filter.agent === null ? sql`` : sql`and s.agent = ${filter.agent}`}
       ${filter.activity === null ? sql`` : withActivity(sql, filter.activity)}
       ${filter.status === null ? sql`` : sql`and s.status = ${filter.status}`}
       ${filter.workflowId === null ? sql`` : sql`and s.workflow_id = ${filter.workflowId}`}

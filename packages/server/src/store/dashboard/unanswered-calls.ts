@@ -108,7 +108,7 @@ export async function countUnansweredCalls(sql: Queryable, tenantId: string): Pr
   return row ?? { calls: 0, oldest: null, more: false }
 }
 
-/** The same by agent; agent '' stands for none. */
+/** The same by agent. */
 export function countUnansweredByAgent(
   sql: Queryable,
   tenantId: string,
@@ -118,6 +118,6 @@ export function countUnansweredByAgent(
     with ${oldestNoted(sql, tenantId)}
     select a.agent, least(count(waiting.at), ${MOST_COUNTED})::int as calls, ${isMore(sql)}
     from unnest(${[...new Set(agents)]}::text[]) as a (agent)
-      left join (${unanswered(sql, sql`select * from noted`)}) as waiting on coalesce(waiting.agent, '') = a.agent
+      left join (${unanswered(sql, sql`select * from noted`)}) as waiting on waiting.agent = a.agent
     group by a.agent`
 }

@@ -4,7 +4,7 @@ import type { Queryable, Tx } from '../../postgres/sql.js'
 import { daysAgo } from '../days-ago.js'
 import { deleteSome } from '../delete-some.js'
 
-/** Whose captures those of a session without an agent are. */
+/** The agent of sessions that name none. */
 export const UNNAMED_AGENT = 'default'
 
 export type ContentKind = 'arguments' | 'decisions' | 'response' | 'result' | 'approval' | 'reason'
@@ -81,7 +81,7 @@ export async function eraseContent(tx: Tx, tenantId: string, sessionId: string):
     ), uncaptured as (
       delete from captures c using sessions s
       where s.tenant_id = ${tenantId} and s.session_id = ${sessionId} and c.tenant_id = s.tenant_id
-        and c.agent = coalesce(s.agent, ${UNNAMED_AGENT}) and c.conversation_id = s.session_id and c.governed
+        and c.agent = s.agent and c.conversation_id = s.session_id and c.governed
     )
     select count(*)::int as items from gone`
   return row?.items ?? 0

@@ -6,8 +6,8 @@ import type { SessionRow } from './session-row.js'
 
 /** The values of a proposal's record, which lies beside its event. The request is written as JSON already. */
 export function recordOf(proposal: NewProposal, fence: number): Values {
-  const { id, request, bodyHash, outcome, decisions, cost, model } = proposal
-  const rest = JSON.stringify({ fence, bodyHash, decisions, cost, model })
+  const { id, request, bodyHash, outcome, decisions, cost, model, uncovered } = proposal
+  const rest = JSON.stringify({ fence, bodyHash, decisions, cost, model, ...(uncovered.length > 0 && { uncovered }) })
   return {
     request_id: request.id,
     proposal_id: id,

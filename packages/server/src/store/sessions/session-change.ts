@@ -38,6 +38,8 @@ export interface SessionChange {
 }
 
 export interface NewProposal {
+  /** Indexes of the decisions on calls whose tool has no contract. */
+  readonly uncovered: readonly number[]
   readonly id: string
   readonly request: PreparedRequest
   readonly bodyHash: string

@@ -3,7 +3,7 @@ import type { Queryable } from '../../postgres/sql.js'
 import { SESSION_NOT_ARCHIVED } from '../archives/archived-ledgers.js'
 import { AUDIT, auditOf, type NewAuditEntry } from '../audit.js'
 import { STORE_PLAN } from '../governance/plans.js'
-import { contentRows, type NewContent, STORE_ARGUMENTS, STORE_CONTENT } from './content.js'
+import { contentRows, type NewContent, STORE_ARGUMENTS, STORE_CONTENT, UNNAMED_AGENT } from './content.js'
 import { NOTE_FINDABLE_IDS } from './findable-ids.js'
 import { type KeyProof, PROVEN, proofOf } from './key-proof.js'
 import { appendEvent, appendEvents, type NewEvent } from './ledger.js'
@@ -275,7 +275,7 @@ function addFindable(add: Add, { fixed, head, now }: SessionRow, ids: readonly s
 function addCreated(add: Add, { fixed, head: { state } }: SessionRow, upload: string | null): void {
   add('created', {
     status: state.status,
-    agent: state.agent,
+    agent: state.agent ?? UNNAMED_AGENT,
     compiled_hash: fixed.compiledHash,
     plan_source: fixed.planSource,
     unmatched_policy: fixed.unmatchedPolicy,
