@@ -1,25 +1,28 @@
 import { spendOnJudging } from './judging-budget.js'
 
 /**
- * Text in which what a reader may pass over is alike: case, the form of Unicode, blanks at the ends, and characters that
- * cannot be seen. Null: so many marks in a row that putting them in order would take long.
+ * Text in which what a reader may pass over is alike: case, the form of Unicode, blanks at the ends, and invisible
+ * characters. Null: so many marks in a row that putting them in order would take long.
  */
 export function foldedText(text: string): string | null {
-  if (isAscii(text)) return folded(text)
+  const seen = seenText(text)
+  return seen === null ? null : folded(isAscii(seen) ? seen : seen.normalize('NFKC'))
+}
+
+/** A text as a person sees it: without invisible characters and blanks at its ends, in one form of Unicode. Null as above. */
+export function seenText(text: string): string | null {
+  if (isAscii(text)) return text.trim()
   const seen = text.replaceAll(UNSEEN, '')
   for (const [marks] of seen.matchAll(MARKS)) {
     if (marks.length > MOST_MARKS) return null
     // They are put in order, each compared with those before it.
     spendOnJudging((marks.length * marks.length) >> 2)
   }
-  return folded(seen.normalize('NFKC'))
+  return seen.normalize('NFC').trim()
 }
 
 /** Some letters are alike only in one of the two cases. */
 const folded = (text: string): string => text.trim().toLowerCase().toUpperCase()
-
-/** Whether a text holds a character that nobody sees, such as a zero-width space, a soft hyphen or a control. */
-export const holdsUnseen = (text: string): boolean => !isAscii(text) && text.search(UNSEEN) !== -1
 
 const UNSEEN = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}]/gu
 
