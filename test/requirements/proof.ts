@@ -24,7 +24,7 @@ export const proof = {
   'guarantee.judged-runs':
     'What was judged is what runs: a call with values that the program changed after the verdict runs nothing, is settled as not run, and the error names them; with keys more or less it runs as it was judged',
   'guarantee.one-reading':
-    'A call is blocked, with a suggested fix, if another reader could take its arguments for others: a member twice in one object, names that differ only in case, Unicode form or invisible characters, numbers with more than 17 significant digits',
+    'A call is blocked, with a suggested fix, if another reader could take its arguments for others: duplicate members of one object, names that differ only in case, Unicode form or invisible characters, numbers with more than 17 significant digits',
   'guarantee.known-shapes':
     'Of an answer of a model only calls in known shapes pass: where calls stand, one of an unknown kind, one with two inputs or one under names in other letters blocks the answer, whole or streamed, and nothing of it is left in what the program gets; results, echoes of the request and errors pass',
   'guarantee.runs-once': 'A wrapped tool runs only for an allowed call that is open, once, with the value that was hashed',

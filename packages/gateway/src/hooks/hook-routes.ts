@@ -1,4 +1,4 @@
-import { disguisesOf, doubtfulJson, parseStrictJson } from '@countersign/engine'
+import { disguisesOf, parseStrictJson, repeatedKey } from '@countersign/engine'
 import { isObject } from '../base/is-object.js'
 import { GatewayProblem } from '../base/problems.js'
 import type { GatewaySettings } from '../base/settings.js'
@@ -39,10 +39,8 @@ export function createHookRoute(settings: GatewaySettings, { log, fetch, apiKey 
 
 /** What another reader of the body could take for another call is refused: hooks see the input, and do not run it. */
 function readCall(text: string): HookCall {
-  const parsed = parseStrictJson(text, { anyData: true })
-  if (!parsed.ok) throw new GatewayProblem('body_invalid', `the body of a hook is refused: ${parsed.problem}`)
-  if (!isObject(parsed.value)) throw new GatewayProblem('body_invalid', 'the body must be a JSON object in UTF-8')
-  const { value } = parsed
+  const value = parsed(text)
+  if (!isObject(value)) throw new GatewayProblem('body_invalid', 'the body must be a JSON object in UTF-8')
   const disguised = Object.keys(value).find(isDisguised)
   if (disguised !== undefined)
     throw new GatewayProblem('body_invalid', `a hook has no member ${JSON.stringify(disguised.slice(0, 64))}`)
@@ -55,10 +53,27 @@ function readCall(text: string): HookCall {
     (value.tool_input === undefined || isObject(value.tool_input)) &&
     (hook_event_name !== 'PostToolBatch' || isBatch(value.tool_calls))
   if (!isRead) throw new GatewayProblem('body_invalid', AS_CLAUDE_CODE)
-  // What the values say of numbers is judged with the call; digits that no value has are seen in the text alone.
-  const doubt = hook_event_name === 'PreToolUse' ? doubtfulJson(text) : null
+  const doubt = doubtIn(text, hook_event_name)
   if (doubt !== null) throw new GatewayProblem('body_invalid', `the body of a hook is refused: ${doubt}`)
   return { ...value, session_id, hook_event_name }
+}
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return null
+  }
+}
+
+/** What a tool gave may be of any kind: its outcome must not get lost. */
+function doubtIn(text: string, event: string): string | null {
+  if (event === 'PreToolUse') {
+    const strict = parseStrictJson(text)
+    return strict.ok ? null : strict.problem
+  }
+  const twice = repeatedKey(text)
+  return twice === null ? null : `it contains the duplicate member ${twice.slice(0, 64)}`
 }
 
 const AS_CLAUDE_CODE =

@@ -123,10 +123,7 @@ function upstreamProblem(error: unknown): GatewayProblem {
   const cause = error instanceof Error && error.cause instanceof Error ? error.cause : error
   if (cause instanceof GatewayProblem) return cause
   if (error instanceof SyntaxError) {
-    return new GatewayProblem(
-      'upstream_invalid',
-      'the answer of the upstream is not JSON, or has a member twice, so that it cannot be judged',
-    )
+    return new GatewayProblem('upstream_invalid', 'the answer of the upstream is not JSON, so that it cannot be judged')
   }
   const code: unknown = cause instanceof Error ? Reflect.get(cause, 'code') : undefined
   const kind = typeof code === 'string' ? ` (${code})` : ''

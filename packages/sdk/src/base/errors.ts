@@ -50,7 +50,7 @@ export class ReplayUnavailableError extends ReplayContractError {
 /** A model reads it, too, where a call of a tool met the outage. */
 const TRY_AGAIN = 'nothing was let through: try again in a few seconds'
 
-const NOTHING_DECIDED: EnforcementDecision = { outcome: 'blocked', decisions: [], blocked: [] }
+export const NOTHING_DECIDED: EnforcementDecision = { outcome: 'blocked', decisions: [], blocked: [] }
 
 /** Calls of another face of the session have no outcome yet, and this turn may not settle them. */
 export class CallsWaitingError extends ReplayContractError {

@@ -6,14 +6,17 @@ import { parseReceived, type ReceivedTexts } from './received-texts.js'
  * The events in the body of a server-sent event stream, as the clients of both providers read them. `texts` remembers
  * how each event was written and, under the stream itself, what followed the last one.
  */
-export function readEventStream(body: ReadableStream<Uint8Array>, texts: ReceivedTexts = new WeakMap()): ClientStream {
-  const stream: ClientStream = streamOf(() => eventsIn(body, texts, (rest) => texts.set(stream, rest)))
+export function readEventStream(
+  body: ReadableStream<Uint8Array>,
+  { texts = new WeakMap(), binds = true }: { readonly texts?: ReceivedTexts; readonly binds?: boolean } = {},
+): ClientStream {
+  const stream: ClientStream = streamOf(() => eventsIn(body, { texts, binds }, (rest) => texts.set(stream, rest)))
   return stream
 }
 
 async function* eventsIn(
   body: ReadableStream<Uint8Array>,
-  texts: ReceivedTexts,
+  { texts, binds }: { readonly texts: ReceivedTexts; readonly binds: boolean },
   ended: (rest: string) => void,
 ): AsyncGenerator<unknown> {
   const reader = body.getReader()
@@ -32,7 +35,7 @@ async function* eventsIn(
         continue
       }
       // What is no JSON is broken for the program too; it must not stand for an event that was judged.
-      const event = parseReceived(data, texts, between + text)
+      const event = parseReceived(data, texts, { text: between + text, binds })
       between = ''
       if (isObject(event) && plainText(block, event) === '') texts.delete(event)
       yield event

@@ -1,4 +1,5 @@
 import { parseStrictJson, repeatedKey } from '@countersign/engine'
+import { NOTHING_DECIDED, ReplayContractError } from '../base/errors.js'
 import { isObject } from '../base/json-object.js'
 
 /**
@@ -7,14 +8,29 @@ import { isObject } from '../base/json-object.js'
  */
 export type ReceivedTexts = WeakMap<object, string>
 
-/** Parses JSON and remembers its text. Throws where it is none, or has a member twice: nobody writes that by mistake. */
-export function parseReceived(json: string, texts: ReceivedTexts, text: string | null = json): unknown {
+/** Parses JSON and remembers its text. Throws where it is none and, with `binds`, where a member occurs twice in it. */
+export function parseReceived(
+  json: string,
+  texts: ReceivedTexts,
+  { text = json, binds }: { readonly text?: string; readonly binds: boolean },
+): unknown {
   const strict = parseStrictJson(json)
   const value: unknown = strict.ok ? strict.value : JSON.parse(json)
-  if (!strict.ok && repeatedKey(json) !== null) throw new SyntaxError(strict.problem)
-  if (strict.ok && text !== null && isObject(value)) texts.set(value, text)
+  if (!strict.ok && binds) refuseDuplicates(json)
+  if (strict.ok && isObject(value)) texts.set(value, text)
   return value
 }
+
+/** An answer with a duplicate member could be read in two ways: that is a refusal of ours, which clients do not try again. */
+function refuseDuplicates(json: string): void {
+  const twice = repeatedKey(json)
+  if (twice === null) return
+  const shown = twice.slice(0, SHOWN_LENGTH)
+  const message = `the answer of the provider contains the duplicate member ${shown}, so that it cannot be judged`
+  throw new ReplayContractError(message, NOTHING_DECIDED)
+}
+
+const SHOWN_LENGTH = 64
 
 export const receivedText = (value: unknown, texts: ReceivedTexts): string | undefined =>
   isObject(value) ? texts.get(value) : undefined

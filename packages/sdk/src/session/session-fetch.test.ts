@@ -227,6 +227,29 @@ proves(
   },
 )
 
+proves(
+  'guarantee.one-reading',
+  'an answer with a duplicate member is refused for good, and only where verdicts bind',
+  async () => {
+    const twin =
+      '{"id":"r","choices":[],"choices":[{"index":0,"message":{"role":"assistant","content":"hi"},"finish_reason":"stop"}]}'
+    const ask = async (options: Omit<ReplayOptions, 'tools'>) => {
+      provider.enqueue({ response: twin })
+      return start(options).session.fetch(`${provider.url}/v1/chat/completions`, {
+        method: 'POST',
+        body: JSON.stringify(chat),
+      })
+    }
+    const refused = await ask({})
+    expect([refused.status, refused.headers.get('x-should-retry')]).toEqual([403, 'false'])
+    expect(await refused.text()).toContain('the duplicate member')
+    for (const mode of ['shadow', 'log-only'] as const) {
+      const answer = await ask({ mode })
+      expect([answer.status, await answer.text()]).toEqual([200, expect.stringContaining('hi')])
+    }
+  },
+)
+
 test('a socket is no way past it', async () => {
   const { session } = start()
   const response = await session.fetch('wss://127.0.0.1:9/v1/responses')

@@ -78,7 +78,7 @@ async function bodyOf(given: Request | null, body: RequestInit['body']): Promise
 
 function parsed(body: string, texts: ReceivedTexts): JsonObject | null {
   try {
-    const value = parseReceived(body, texts)
+    const value = parseReceived(body, texts, { binds: true })
     return isObject(value) ? value : null
   } catch {
     return null
@@ -86,7 +86,7 @@ function parsed(body: string, texts: ReceivedTexts): JsonObject | null {
 }
 
 const NO_JSON =
-  'the body of a request to a model must be a JSON object without a member twice, so that its tools can be read'
+  'the body of a request to a model must be a JSON object in which no member occurs twice, so that its tools can be read'
 
 const notGoverned = (method: string, url: string): ReplayConfigError =>
   new ReplayConfigError(
@@ -125,7 +125,9 @@ async function runTurn(governor: FetchGovernor, turn: WireTurn, upstream: Fetch)
   const send = async (sent: JsonObject): Promise<unknown> => {
     answer = await upstream(request.url, { ...request.init, body: writtenAs(sent, texts) })
     if (!answer.ok || answer.body === null) throw new UpstreamError(answer)
-    return isEventStream(answer) ? readEventStream(answer.body, texts) : parseReceived(await answer.text(), texts)
+    const binds = governor.binds()
+    if (isEventStream(answer)) return readEventStream(answer.body, { texts, binds })
+    return parseReceived(await answer.text(), texts, { binds })
   }
   try {
     return judged(await governor.runTurn({ provider, request: body, send }), answer, turn)
