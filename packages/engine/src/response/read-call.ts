@@ -121,7 +121,7 @@ function readArgumentValue(raw: unknown): ReadArguments {
   return isObject(value) ? { text, value, problem: null } : { text, value: null, problem: NOT_AN_OBJECT }
 }
 
-/** The tool may be of another language, whose readers pass over case or over what cannot be seen. */
+/** The tool may be of another language, whose readers pass over case or over invisible characters. */
 const ONE_READING = { distinctNames: true }
 
 /** Each takes at least two characters, so that more do not fit anyway. */

@@ -1,5 +1,5 @@
 import { plainText } from './cut-text.js'
-import { foldedText } from './folded-text.js'
+import { foldedName } from './folded-text.js'
 import type { Steps } from './steps.js'
 
 /** No two such names are alike unless they are equal: printed ASCII without capitals and blanks. */
@@ -12,13 +12,13 @@ export function isPlainName(name: string): boolean {
 }
 
 /**
- * Tells the names that are none of these, and that a reader who passes over case or what cannot be seen takes for one of
+ * Tells the names that are none of these, and that a reader who passes over case or invisible characters takes for one of
  * them: `Tool_Input`.
  */
 export function disguisesOf(known: readonly string[]): (name: string) => boolean {
   const exact = new Set(known)
-  const folded = new Set<string | null>(known.map(foldedText))
-  return (name) => !isPlainName(name) && !exact.has(name) && folded.has(foldedText(name))
+  const folded = new Set<string | null>(known.map(foldedName))
+  return (name) => !isPlainName(name) && !exact.has(name) && folded.has(foldedName(name))
 }
 
 /** Why names of one object may be the same to a reader. */
@@ -27,11 +27,11 @@ export function* alikeProblem(names: readonly string[]): Steps<string | null> {
   for (let at = 0; at < names.length; at++) {
     if (at % NAMES_PER_STEP === NAMES_PER_STEP - 1) yield
     const name = names[at] as string
-    const folded = foldedText(name)
+    const folded = foldedName(name)
     if (folded === null) return `the name ${shownName(name)} has too many combining marks in a row`
     const other = known.get(folded)
     if (other !== undefined)
-      return `the names ${shownName(other)} and ${shownName(name)} differ only in case, form or what cannot be seen, and some readers take them for one: leave one out, or give such data as a list`
+      return `the names ${shownName(other)} and ${shownName(name)} differ only in case, Unicode form or invisible characters, so a tool may treat them as one: remove one, or give such data as a list`
     known.set(folded, name)
   }
   return null

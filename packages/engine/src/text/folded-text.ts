@@ -21,6 +21,24 @@ export function seenText(text: string): string | null {
   return seen.normalize('NFC').trim()
 }
 
+/**
+ * The same for a name. Here letters and digits alone are alike in other widths, and one letter is never two: m² is not m2,
+ * and Maße is not Masse.
+ */
+export function foldedName(name: string): string | null {
+  const seen = seenText(name)
+  if (seen === null) return null
+  return isAscii(seen) ? seen.toLowerCase() : seen.replaceAll(LETTERS, foldedLetter)
+}
+
+const LETTERS = /[\p{L}\p{Nd}]/gu
+
+function foldedLetter(letter: string): string {
+  const plain = letter.normalize('NFKC')
+  const upper = plain.toUpperCase()
+  return (upper.length === plain.length ? upper : plain).toLowerCase()
+}
+
 /** Some letters are alike only in one of the two cases. */
 const folded = (text: string): string => text.trim().toLowerCase().toUpperCase()
 
