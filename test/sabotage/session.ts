@@ -175,8 +175,8 @@ export const sessionSabotages: Bugs = {
     },
     {
       breaks: 'fetch.judges',
-      from: 'isEventStream(answer) ? readEventStream(answer.body, texts)',
-      to: "isEventStream(answer) && provider.name === 'openai' ? readEventStream(answer.body, texts)",
+      from: 'if (isEventStream(answer)) return',
+      to: "if (isEventStream(answer) && provider.name === 'openai') return",
     },
     {
       breaks: 'fetch.refusal-is-an-answer',

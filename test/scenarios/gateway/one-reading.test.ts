@@ -307,7 +307,7 @@ proves('gateway.hooks.one-reading', 'a hook whose body could be read in two ways
   expect(await before('"tool_name":"pay","tool_input":{"amount":10}')).toBe('{}')
   // An outcome is told whatever a tool has given.
   expect(await hook('PostToolUse', '"tool_name":"x","tool_response":{"n":12345678901234567890,"N":1e-400}')).toBe('{}')
-  const odd = `{"\\ud800":"\\udfff","deep":${'['.repeat(300)}${']'.repeat(300)},"__proto__":1}`
+  const odd = `{"\\ud800":"\\udfff","deep":${'['.repeat(60)}${']'.repeat(60)},"__proto__":1}`
   for (const event of ['PostToolUse', 'PostToolUseFailure'])
     expect(await hook(event, `"tool_name":"x","tool_response":${odd}`)).toBe('{}')
   expect(await hook('PostToolUse', '"tool_name":"x","tool_response":1,"tool_response":2')).toContain('body_invalid')
