@@ -50,4 +50,6 @@ export const authentication = {
   'auth.logs.redacted': 'Keys, tokens and credentials are redacted in logs at every depth',
   'auth.principal.policy': 'The principal given to the client is what policies judge',
   'auth.principal.missing': 'A policy without a principal makes initialization fail with policy_without_principal',
+  'auth.restored-revoked':
+    'A restored backup opens nothing unless the operator keeps its access: keys, sign-ins and mailed links in it are revoked, passwords stay',
 } satisfies Facts

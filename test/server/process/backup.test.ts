@@ -6,6 +6,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { BackupError, backUp, restoreBackup } from '../../../packages/server/src/process/backup.js'
 import { createEmptyDatabase, type TestDatabase } from '../../support/postgres/database.js'
 import { readDatabase, verifyDatabase } from '../../support/postgres/verify-database.js'
+import { proves } from '../../support/proves.js'
 import { openSession } from '../../support/runtime/governed-session.js'
 import { createMailbox } from '../../support/runtime/mailbox.js'
 import { Person } from '../../support/runtime/person.js'
@@ -61,7 +62,7 @@ test('a backup restored elsewhere holds every row, and every chain verifies ther
   const written = await backUp(runtime.databaseUrl, file)
   expect((await stat(file)).mode & 0o777).toBe(0o600)
   const url = await emptyDatabase()
-  expect(await restoreBackup(file, url)).toBe(written)
+  expect(await restoreBackup(file, url, { keepAccess: true })).toBe(written)
   expect(await countRows(url)).toEqual(await countRows(runtime.databaseUrl))
   expect(await verifyDatabase(url, runtime.key)).toBe(2)
   // People sign in there with the password they had, and the audit trail goes on where it was.
@@ -74,11 +75,11 @@ test('a backup restored elsewhere holds every row, and every chain verifies ther
   expect(trail.items.map(({ action }) => action)).toEqual(['login', 'signup'])
 })
 
-test('a key, a sign-in and a mailed link of the backup open nothing once it is restored without them', async () => {
+proves('auth.restored-revoked', async () => {
   const file = join(folder, 'revoked.gz')
   await backUp(runtime.databaseUrl, file)
   const url = await emptyDatabase()
-  await restoreBackup(file, url, { revokeAccess: true })
+  await restoreBackup(file, url)
   const restored = await startRuntime({ through: async () => url })
   const byKey = await restored.api(runtime.key).loadSession({ params: { session_id: 'any' } })
   const visitor = new Person(restored.fetch, { email: person.email })

@@ -52,7 +52,7 @@ test.each(['schema-0001'])('%s: a database of this version comes to today’s, a
   const file = join(folder, `${name}.gz`)
   await writeFile(file, gzipSync(await readFile(`${root}test/fixtures/${name}.backup`)))
   const url = await emptyDatabase()
-  await restoreBackup(file, url)
+  await restoreBackup(file, url, { keepAccess: true })
   const applied = await appliedTo(url)
   expect(today).toMatchObject(applied)
   expect(applied).toHaveLength(today.length)
@@ -76,7 +76,7 @@ test('a backup of today comes to the next version, and its sessions go on', asyn
      update session_heads set weight = length(state);`,
   )
   const url = await emptyDatabase()
-  await restoreBackup(file, url, { migrations: next })
+  await restoreBackup(file, url, { keepAccess: true, migrations: next })
   expect((await appliedTo(url)).map((row) => row.number)).toEqual([...today.map((row) => row.number), number])
   const weights = await readDatabase(url, (sql) => sql`select 1 from session_heads where weight > 0`)
   expect(weights).toHaveLength(SESSIONS_OF_STORY)

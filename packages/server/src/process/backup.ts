@@ -74,8 +74,8 @@ export async function backUp(url: string, file: string): Promise<number> {
 }
 
 export interface RestoreOptions {
-  /** Revokes every API key, sign-in and mailed link: the backup may hold some that were revoked after it was made. */
-  readonly revokeAccess?: boolean
+  /** Leaves API keys, sign-ins and mailed links as they are. Otherwise all are revoked: some may have been since the backup. */
+  readonly keepAccess?: boolean
   /** The folder of the migrations; those of this code by default. */
   readonly migrations?: string
 }
@@ -92,7 +92,7 @@ export async function restoreBackup(file: string, url: string, options: RestoreO
 
 async function restoreLines(
   input: AsyncIterator<string>,
-  { file, url, revokeAccess = false, migrations = MIGRATIONS }: RestoreOptions & { file: string; url: string },
+  { file, url, keepAccess = false, migrations = MIGRATIONS }: RestoreOptions & { file: string; url: string },
 ): Promise<number> {
   const header = readHeader((await input.next()).value, file)
   const newest = (await readMigrations(migrations)).at(-1)?.number ?? 0
@@ -112,7 +112,7 @@ async function restoreLines(
         rows += await copyIn(tx, JSON.parse(line.value) as TableHeader, input)
       }
       await continueNumbers(tx)
-      if (revokeAccess) await revokeAll(tx)
+      if (!keepAccess) await revokeAll(tx)
     })
     await migrate(url, migrations)
     return rows
