@@ -25,7 +25,7 @@ const demoFile = (dataFolder: string) => join(resolve(dataFolder), 'demo.json')
 
 /**
  * Opens the demo tenant of a development server: the same sign-in at every start, a new key, the old one revoked.
- * In production a tenant that an earlier development start left in the database is closed, and null is returned.
+ * In production, and without a demo, a tenant that another start left in the database is closed, and null is returned.
  */
 export async function openDemo(services: Services, url: string): Promise<Demo | null> {
   const { config, database, accounts } = services
@@ -75,14 +75,23 @@ async function storeDemo(
 }
 
 /** Nobody knows the new password, no key works, nobody stays signed in. The tenant's records stay. */
-async function closeDemo({ database, accounts }: Services, user: DemoUser): Promise<void> {
+async function closeDemo({ database, accounts, log }: Services, user: DemoUser): Promise<void> {
   const passwordHash = await accounts.passwords.hash(randomBytes(32).toString('base64url'))
-  await database.transaction(user.tenantId, async (tx) => {
+  const keys = await database.transaction(user.tenantId, async (tx) => {
     await lockTenant(tx, user.tenantId)
+    const active = await countActiveKeys(tx, user.tenantId)
     await updatePassword(tx, user, passwordHash)
     await revokeActiveKeys(tx, user.tenantId, null)
     await revokeRefreshTokensOf(tx, user)
+    return active
   })
+  // Closed before: at each start without a demo.
+  if (keys === 0) return
+  const why = 'this one starts without a demo (COUNTERSIGN_DEMO, or production mode)'
+  log.warn(
+    { tenant_id: user.tenantId, revoked_keys: keys },
+    `the demo is closed for every instance on this database: ${why}`,
+  )
 }
 
 async function readPassword(dataFolder: string): Promise<string | null> {
