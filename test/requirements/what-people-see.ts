@@ -43,7 +43,8 @@ export const whatPeopleSee = {
   'people.agents.learning': 'While captures of an agent wait to be learned from, its page says how many',
   'people.covered.one-meaning':
     'The share of covered calls is the same on every page: of all calls that were proposed, decided or only captured, those that were under a contract in force',
-  'people.contracts.learned-from': 'A learned contract says from how many of its captured calls it was learned',
+  'people.contracts.learned-from':
+    'A learned contract says from how many of its captured calls it was learned, and in how many conversations, about, where they are many',
   'people.state.now': 'A session shows its state now until an event is chosen, and says after which event a state was',
   'people.workflows.killed-handoffs': 'A killed workflow has no open handoffs',
   'people.pins.readable': 'A tool whose definition has changed shows both definitions whole, without scrolling sideways, and marks what differs',

@@ -164,6 +164,7 @@ export { fitSummary } from './learn/fit-summary.js'
 export { forgetCall } from './learn/forget.js'
 export { leaveOut } from './learn/leave-out.js'
 export { type PlanUse, planRates } from './learn/plan-rates.js'
+export { countOf } from './learn/sketch.js'
 export {
   addCall,
   addColumns,

@@ -115,7 +115,11 @@ const AuditTable = ({ entries }: { entries: readonly AuditEntry[] }) => (
             </span>
           </td>
           <td data-label="From" className="nowrap">
-            {entry.ip === null ? <span className="quiet">unknown</span> : <Name value={entry.ip} />}
+            {entry.ip !== null ? (
+              <Name value={entry.ip} />
+            ) : entry.actor === 'system' ? null : (
+              <span className="quiet">unknown</span>
+            )}
           </td>
           <td data-label="When" className="right nowrap">
             <time dateTime={entry.at}>{fullTime(entry.at)}</time>

@@ -117,6 +117,9 @@ function DraftFrom({ agent }: { agent: string }) {
   )
 }
 
+/** More conversations than these are not counted one by one. */
+const ESTIMATED_FROM = 64
+
 const CONFIDENCE = { low: 'warn', medium: 'accent', high: 'allow' } as const
 
 function ContractCard({ row }: { row: ContractRow }) {
@@ -143,7 +146,8 @@ function ContractCard({ row }: { row: ContractRow }) {
           <Link to="/captures" search={{ agent: row.agent, tool: row.tool_name }}>
             {plural(row.calls, 'captured call')}
           </Link>
-          , in {plural(row.sessions, 'conversation')}, updated <Ago at={row.updated_at} />
+          , in {row.sessions < ESTIMATED_FROM ? '' : 'about '}
+          {plural(row.sessions, 'conversation')}, updated <Ago at={row.updated_at} />
         </span>
       </p>
       <dl className="contract-figures">

@@ -20,7 +20,7 @@ import { PLAN_TONES } from './plans.js'
 /** An approved plan is compared with the one that it replaced, any other with the current one. */
 function comparedWith({ plan, running }: PlanDetail): string {
   if (plan.state === 'approved' || plan.state === 'superseded') return 'compared with the plan before it'
-  return running === null ? 'no plan was approved before' : 'compared with the current plan'
+  return running === null ? 'no current plan' : 'compared with the current plan'
 }
 
 export function PlanPage() {
@@ -99,18 +99,25 @@ const EFFECTS = {
   changes: { tone: 'neutral', word: 'changes' },
 } as const
 
-function Changes({ detail: { changes } }: { detail: PlanDetail }) {
+function Changes({ detail: { changes, plan, running } }: { detail: PlanDetail }) {
   if (changes.length === 0) return <p className="quiet">No difference in what is allowed.</p>
   return (
-    <ul className="rows">
-      {changes.map((change) => (
-        <li key={`${change.tool_name} ${change.text}`} className="change">
-          <Badge tone={EFFECTS[change.effect].tone}>{EFFECTS[change.effect].word}</Badge>
-          {change.tool_name === null ? <span className="quiet">the session</span> : <Name value={change.tool_name} />}
-          <Text value={afterName(change.tool_name, change.text)} />
-        </li>
-      ))}
-    </ul>
+    <>
+      {plan.state === 'draft' && running === null ? (
+        <p className="quiet">
+          There is no approved plan to compare with. What the packs of programs block by now is in the effect above.
+        </p>
+      ) : null}
+      <ul className="rows">
+        {changes.map((change) => (
+          <li key={`${change.tool_name} ${change.text}`} className="change">
+            <Badge tone={EFFECTS[change.effect].tone}>{EFFECTS[change.effect].word}</Badge>
+            {change.tool_name === null ? <span className="quiet">the session</span> : <Name value={change.tool_name} />}
+            <Text value={afterName(change.tool_name, change.text)} />
+          </li>
+        ))}
+      </ul>
+    </>
   )
 }
 

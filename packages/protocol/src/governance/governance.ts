@@ -101,6 +101,7 @@ export const contractRowSchema = z.strictObject({
   calls: z.int(),
   samples: z.int(),
   unjudged: z.int(),
+  /** Conversations in which it was seen; an estimate from 64 on. */
   sessions: z.int(),
   /** Upper bound of the false-block rate of the next call, with its confidence in words. */
   false_block_bound: z.number().nullable(),

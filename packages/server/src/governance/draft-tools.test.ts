@@ -1,5 +1,6 @@
 import { addCall, newSummary } from '@countersign/engine'
 import { expect, test } from 'vitest'
+import { proves } from '../../../../test/support/proves.js'
 import { draftTools } from './draft-tools.js'
 
 /** A tool that was called once, with a schema of more than half a megabyte. */
@@ -29,4 +30,16 @@ test('what is sent back is bounded: contracts that are too much together are put
   expect(shortened.length).toBeGreaterThan(0)
   expect(shortened.length).toBeLessThan(16)
   for (const { text } of shortened) expect(text).toMatch(/^# Left out/m)
+})
+
+proves('people.contracts.learned-from', 'conversations are estimated beyond what a summary holds', () => {
+  const seenIn = (conversations: number) => {
+    const summary = newSummary('read')
+    for (let at = 0; at < conversations; at++)
+      addCall(summary, { session: `conversation ${at}`, tool: 'read', arguments: {}, flow: null }, 'salt')
+    const given = { summaries: [JSON.stringify(summary)], offered: [], salt: 'salt', captures: null, alpha: null }
+    return draftTools(given).sessions[0] ?? 0
+  }
+  expect(seenIn(63)).toBe(63)
+  expect(Math.abs(seenIn(1_000) - 1_000)).toBeLessThan(300)
 })

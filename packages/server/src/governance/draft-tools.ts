@@ -1,4 +1,5 @@
 import {
+  countOf,
   type Draft,
   describeContract,
   describeRates,
@@ -25,7 +26,7 @@ export function draftTools({ summaries: texts, offered, salt, captures, alpha }:
       ...(schema !== null && { schema: JSON.parse(schema) as JsonValue }),
     })),
   }
-  const sessions = summaries.map(({ sessions: seen }) => seen.length)
+  const sessions = summaries.map(({ sessions: seen }) => countOf(seen))
   if (captures === null) {
     const drafts = draftContracts(summaries, { ...options, otherwise: 'ask' })
     return { drafts: allWritten(drafts), sessions, session: null }

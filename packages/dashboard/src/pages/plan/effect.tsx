@@ -11,11 +11,13 @@ export function Effect({ detail: { plan, backtest, backtest_under_way } }: { det
   if (backtest === null) {
     return (
       <Panel title="Effect on captured sessions">
-        <p className={isDraft ? 'strip strip-warn' : 'quiet'}>
-          {backtest_under_way
-            ? 'A backtest is under way. It shows which calls would newly run and which would newly be blocked.'
-            : 'No backtest of this version has finished. Run one below: it shows which calls would newly run and which would newly be blocked.'}
-        </p>
+        <ul className="effects">
+          <li className={isDraft ? 'effect-warn' : undefined}>
+            {backtest_under_way
+              ? 'A backtest is under way. It shows which calls would newly run and which would newly be blocked.'
+              : 'No backtest of this version has finished. Run one below: it shows which calls would newly run and which would newly be blocked.'}
+          </li>
+        </ul>
       </Panel>
     )
   }
