@@ -13,10 +13,11 @@ export const HEALTH_MEANINGS: {
     inactive: 'The session takes no more calls: it was killed or restored, or another holder has it.',
   },
   authorityState: {
-    active: 'Decisions are made and enforced.',
+    active:
+      'Decisions are made and enforced. While the server cannot be asked and `onError` is `block`, every call is blocked.',
     advisory: 'Decisions are made and reported, and change nothing.',
     inactive:
-      'Nobody decides: the plan is still looked up or there is none (in production every call is then refused, in staging it passes), the mode is `log-only`, or the session has ended.',
+      'Nobody decides: the plan is still looked up or there is none (in production every call is then refused, in staging it passes), the session would protect less than `requireProtection` asks for (every call is then refused), the mode is `log-only`, or the session has ended.',
     recovering: 'Calls of an earlier holder have no outcome yet. They are resolved before the next turn.',
     compromised: 'The client was bypassed, or a tool ran with other arguments. The server takes no more writes.',
     killed: 'The session was killed.',
@@ -24,14 +25,15 @@ export const HEALTH_MEANINGS: {
   protectionLevel: {
     monitor: 'Nothing is blocked.',
     protect: 'Calls are blocked by this process.',
-    govern: 'Calls are blocked by the server, which records them.',
+    govern: 'Calls are blocked by the server, which records them. While it cannot be asked, all are blocked.',
   },
   durability: {
-    server: 'The server can be reached and holds whatever state there is.',
-    'degraded-local': 'The server cannot be reached, or has not received everything yet.',
-    inactive: 'No server holds the state: there is none, or this process decides.',
+    server: 'The server answers, and holds whatever state there is.',
+    'degraded-local':
+      'The state is in this process only: the server has not answered yet, cannot be reached or has not received everything, or it gave the plan and, without the option `tools`, does not govern the session.',
+    inactive: 'No server is asked: there is no API key, or this process decides by contracts of the program.',
   },
-  tier: { strong: 'The server decides.', compat: 'This process decides.' },
+  tier: { strong: 'The server decides. While it cannot be asked, nobody does.', compat: 'This process decides.' },
   compatEnforcement: {
     protective: 'What this process decides is enforced.',
     advisory: 'What this process decides is only reported.',
@@ -57,4 +59,6 @@ export const HEALTH_FACTS: Readonly<Record<Exclude<keyof HealthSnapshot, keyof t
   shadowEvaluations: 'Turns that were judged in shadow mode.',
   killed: 'The session was killed.',
   unresolvedReceiptCount: 'Calls without a final receipt on the server; absent if it does not govern.',
+  totalUnguardedCalls:
+    "Turns that were decided here while the server could not be asked (`onError: 'allow'`). They are not in its record, also when it is back; absent if it does not govern.",
 }

@@ -11,24 +11,32 @@ export const sdkSabotages: Bugs = {
     { breaks: 'health.status', from: '!refusing && !bypassed', to: '!refusing' },
     {
       breaks: 'health.tier',
-      from: "tier: governed && !degraded ? 'strong' : 'compat'",
+      from: "tier: governed && !alone ? 'strong' : 'compat'",
       to: "tier: governed ? 'strong' : 'compat'",
     },
     {
       breaks: 'health.compat-enforcement',
-      from: 'compatEnforcement: facts.compatEnforcement',
-      to: "compatEnforcement: 'protective'",
+      from: '    compatEnforcement,\n',
+      to: "    compatEnforcement: 'protective',\n",
     },
     {
-      breaks: 'health.protection-level',
-      from: "facts.mode !== 'enforce' ? 'monitor'",
-      to: "facts.mode === 'log-only' ? 'monitor'",
+      breaks: 'health.durability.degraded-local',
+      from: "authority.connection === 'up' && authority",
+      to: "authority.connection !== 'untried' && authority",
+    },
+    {
+      breaks: 'health.unguarded-calls',
+      from: 'totalUnguardedCalls: authority.unguardedCalls',
+      to: "totalUnguardedCalls: authority.connection === 'up' ? 0 : authority.unguardedCalls",
     },
     {
       breaks: 'health.total-errors',
       from: 'totalErrors: authority.errors + facts.otherErrors',
       to: 'totalErrors: facts.otherErrors',
     },
+  ],
+  'packages/sdk/src/authority/server/session-replica.ts': [
+    { breaks: 'health.total-blocks', from: 'local.watches || advises', to: 'local.watches' },
   ],
   'packages/sdk/src/base/health-snapshot.ts': [
     { breaks: 'health.cluster-detected', from: 'cluster.isWorker || appInstance !== null', to: 'appInstance !== null' },
@@ -60,6 +68,11 @@ export const sdkSabotages: Bugs = {
       breaks: 'protection.govern-needs-tools',
       from: "mode === 'enforce' && settings.apiKey !== null && settings.tools !== null",
       to: "mode === 'enforce' && settings.apiKey !== null",
+    },
+    {
+      breaks: 'health.protection-level',
+      from: "return compat === 'protective' ? 'protect' : 'monitor'",
+      to: "return 'protect'",
     },
   ],
   'packages/sdk/src/session/core/attachment.ts': [

@@ -100,7 +100,7 @@ describe.each(FAULTS)('a server that is %s', (fault) => {
         status: fault === 'limited' ? 'healthy' : 'degraded',
         protectionLevel: 'govern',
         tier: 'strong',
-        durability: 'server',
+        durability: fault === 'limited' ? 'server' : 'degraded-local',
       })
       await serverAnswers()
       line.fault = 'none'

@@ -3,6 +3,7 @@ import type { HealthSnapshot, ReplayOptions } from '../../../packages/sdk/src/in
 import { HEALTH_MEANINGS } from '../../../scripts/reference/health-meanings.js'
 import { proves } from '../../support/proves.js'
 import { calls, type Started, says } from '../../support/runtime/agent.js'
+import { planOf } from '../../support/runtime/plans.js'
 import { withAgentAndRuntime } from '../../support/runtime/with-runtime.js'
 
 const { agent, runtime } = await withAgentAndRuntime()
@@ -47,6 +48,19 @@ const local = async (options: ReplayOptions): Promise<Started> => {
   return started
 }
 
+/** By an approved plan, as the lookup answers it. */
+async function attached(options: ReplayOptions): Promise<Started> {
+  const plan = { status: 'approved', ...planOf(contracts), approved: null, draft: null }
+  const fetch: typeof globalThis.fetch = async (input, init) => {
+    const { pathname, searchParams } = new URL(String(input))
+    if (pathname !== '/api/v1/governance/plan') return runtime.fetch(input, init)
+    return Response.json({ ...Object.fromEntries(searchParams), ...plan })
+  }
+  const started = agent.start({ apiKey: runtime.key, fetch, ...options })
+  await sayHello(started)
+  return started
+}
+
 type Row = [reach: () => Promise<Started>, health: Partial<HealthSnapshot>]
 
 /** How a session gets there, and what its health then is. */
@@ -60,7 +74,10 @@ const CONSTELLATIONS: Record<string, Row> = {
   ],
   'judged here, as advice': [
     () => local({ compatEnforcement: 'advisory' }),
-    { authorityState: 'advisory', durability: 'inactive', tier: 'compat', compatEnforcement: 'advisory' },
+    {
+      ...{ authorityState: 'advisory', protectionLevel: 'monitor', durability: 'inactive', tier: 'compat' },
+      ...{ compatEnforcement: 'advisory' },
+    },
   ],
   'in shadow': [
     () => local({ mode: 'shadow' }),
@@ -81,12 +98,62 @@ const CONSTELLATIONS: Record<string, Row> = {
     () => withoutServer({}),
     {
       ...{ status: 'degraded', authorityState: 'active', protectionLevel: 'protect', durability: 'degraded-local' },
-      ...{ tier: 'compat', compatEnforcement: 'protective', killed: false },
+      ...{ tier: 'compat', compatEnforcement: 'protective', killed: false, totalUnguardedCalls: 1 },
     },
   ],
   'without its server, as advice': [
     () => withoutServer({ compatEnforcement: 'advisory' }),
-    { status: 'degraded', authorityState: 'advisory', durability: 'degraded-local', compatEnforcement: 'advisory' },
+    {
+      ...{ status: 'degraded', authorityState: 'advisory', protectionLevel: 'monitor', durability: 'degraded-local' },
+      ...{ compatEnforcement: 'advisory' },
+    },
+  ],
+  'without its server, where that blocks': [
+    async () => {
+      const { line, options } = server()
+      const started = agent.start({ contracts, ...options })
+      await sayHello(started)
+      line.isCut = true
+      await expect(started.ask(['look'])).rejects.toThrow('cannot be reached')
+      return started
+    },
+    {
+      ...{ status: 'degraded', authorityState: 'active', protectionLevel: 'govern', durability: 'degraded-local' },
+      ...{ tier: 'strong', totalUnguardedCalls: 0 },
+    },
+  ],
+  'whose server was never there': [
+    async () => {
+      const { line, options } = server()
+      line.isCut = true
+      const started = agent.start({ contracts, ...options })
+      expect(started.session.getHealth().durability).toBe('degraded-local')
+      // Nobody has asked for anything: it was tried ahead of the first turn.
+      await expect.poll(() => started.session.getHealth().status).toBe('degraded')
+      return started
+    },
+    { status: 'degraded', durability: 'degraded-local', tier: 'strong' },
+  ],
+  'whose server was away for a while': [
+    async () => {
+      const { line, options } = server()
+      const started = agent.start({ contracts, ...options, onError: 'allow' })
+      await sayHello(started)
+      line.isCut = true
+      await sayHello(started)
+      line.isCut = false
+      await sayHello(started)
+      return started
+    },
+    { status: 'healthy', durability: 'server', protectionLevel: 'govern', totalUnguardedCalls: 1 },
+  ],
+  'that watches by a plan of the server': [
+    () => attached({ environment: 'development', tools }),
+    { status: 'healthy', protectionLevel: 'monitor', durability: 'server', governanceAttachment: 'attached' },
+  ],
+  'that decides by a plan of the server': [
+    () => attached({ environment: 'production' }),
+    { status: 'healthy', protectionLevel: 'protect', durability: 'degraded-local', tier: 'compat' },
   ],
   killed: [
     () => governed(({ session }) => session.kill()),
@@ -161,7 +228,7 @@ const CONSTELLATIONS: Record<string, Row> = {
 }
 
 /** Proven where the lookup of plans is. */
-const REACHED_ELSEWHERE = ['pending', 'attached', 'artifact_invalid', 'attachment_failed']
+const REACHED_ELSEWHERE = ['pending', 'artifact_invalid', 'attachment_failed']
 
 proves('health.one-meaning', 'every value of the reference is reached in one of these ways', () => {
   const reached = Object.values(CONSTELLATIONS).flatMap(([, health]) => Object.entries(health))
@@ -219,4 +286,39 @@ proves(['health.total-steps', 'health.total-blocks'], 'steps and blocks are coun
     if (tool === 'look') await session.tools?.look?.({ at })
   }
   expect(session.getHealth()).toMatchObject({ totalSteps: 2, totalBlocks: 3 })
+})
+
+proves('health.total-blocks', 'a session that advises while its server is away makes no block', async () => {
+  const { line, options } = server()
+  const rules = [{ tool: 'look', side_effect: 'read' as const, argument_value_invariants: [{ path: '$.n', lte: 1 }] }]
+  const { session, ask, diagnostics } = agent.start({
+    contracts: rules,
+    ...options,
+    onError: 'allow',
+    compatEnforcement: 'advisory',
+  })
+  await sayHello({ ask } as Started)
+  line.isCut = true
+  agent.provider.enqueue(calls(['look', { n: 2 }]))
+  await ask(['look'])
+  expect(diagnostics).toContainEqual(expect.objectContaining({ type: 'replay_advisory_block' }))
+  expect([session.getHealth().totalBlocks, session.getState().totalBlockCount]).toEqual([0, 0])
+})
+
+proves('health.unguarded-calls', 'when the server is back, what was allowed meanwhile is reported, once', async () => {
+  const { line, options } = server()
+  const { session, ask, diagnostics } = agent.start({ contracts, ...options, onError: 'allow' })
+  const recovered = () => diagnostics.filter(({ type }) => type === 'replay_recovered')
+  await sayHello({ ask } as Started)
+  for (const allowed of [2, 0, 1]) {
+    line.isCut = true
+    for (let turn = 0; turn < allowed; turn++) await sayHello({ ask } as Started)
+    line.isCut = false
+    await sayHello({ ask } as Started)
+  }
+  expect(recovered()).toMatchObject([
+    { detail: expect.stringContaining('lacks 2 turns that were decided without it') },
+    { detail: expect.stringContaining('lacks 1 turn that was decided without it') },
+  ])
+  expect(session.getHealth()).toMatchObject({ status: 'healthy', totalUnguardedCalls: 3 })
 })

@@ -234,6 +234,7 @@ proves(
       shadowEvaluations: 0,
       killed: false,
       unresolvedReceiptCount: 0,
+      totalUnguardedCalls: 0,
     })
   },
 )

@@ -133,12 +133,15 @@ export interface Evidence {
   readonly receipt: Receipt
 }
 
+/** `untried`: it has been asked nothing yet. `down`: it did not answer last time. */
+export type Connection = 'none' | 'untried' | 'up' | 'down'
+
 export interface AuthorityFacts {
   readonly status: SessionStatus
   /** Another holder has the session now. */
   readonly lost: boolean
-  /** Whether the server answered last time; null where there is none to ask. */
-  readonly serverReachable: boolean | null
+  /** What is known of the server; `none` where there is none to ask. */
+  readonly connection: Connection
   /** Decisions are made here although there is a server. */
   readonly degradedLocal: boolean
   readonly undeliveredReceipts: number

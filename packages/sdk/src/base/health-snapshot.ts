@@ -8,7 +8,7 @@ export interface HealthSnapshot {
   readonly authorityState: 'active' | 'advisory' | 'compromised' | 'recovering' | 'killed' | 'inactive'
   /** `monitor` blocks nothing, `protect` blocks locally, `govern` lets the server decide and record. */
   readonly protectionLevel: 'monitor' | 'protect' | 'govern'
-  /** `server`: the server stores the state. `degraded-local`: it cannot be reached. `inactive`: there is no server. */
+  /** `server`: it answers and holds the state. `degraded-local`: the state is here only. `inactive`: no server is asked. */
   readonly durability: 'server' | 'degraded-local' | 'inactive'
   /** `strong`: the server decides. `compat`: decisions are made locally. */
   readonly tier: 'strong' | 'compat'
@@ -38,6 +38,8 @@ export interface HealthSnapshot {
     | 'fetch_failed'
   /** Calls that the server has no final receipt for yet; absent if it does not govern the session. */
   readonly unresolvedReceiptCount?: number
+  /** Turns that were decided without the server and are not in its record; absent if it does not govern the session. */
+  readonly totalUnguardedCalls?: number
 }
 
 /** True where several copies of the program may run side by side, each with a state of its own. */

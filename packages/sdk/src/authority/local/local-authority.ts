@@ -180,7 +180,7 @@ export function createLocalAuthority({ local, store, onKilled }: LocalAuthorityO
     facts: () => ({
       status: session.state().status,
       lost: false,
-      serverReachable: null,
+      connection: 'none',
       degradedLocal: false,
       undeliveredReceipts: 0,
       inDoubt: 0,

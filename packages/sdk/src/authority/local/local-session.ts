@@ -61,7 +61,7 @@ export interface LocalSession {
   bypass(method: string): void
   restore(state: SessionState): void
   /** An independent copy for the time without a server. */
-  fork(): LocalSession
+  fork(options: Pick<LocalSessionOptions, 'watches'>): LocalSession
 }
 
 export interface MadeIds {
@@ -75,7 +75,7 @@ export interface LocalSessionOptions {
   readonly nowMs: () => number
   /** True where the program gave no tools to wrap: there is no stronger evidence than its report, so that commits. */
   readonly commitOnReport: () => boolean
-  /** True where the session only watches: then nobody is asked and the circuit breaker kills nothing. */
+  /** True where the session only watches or advises: then nobody is asked and the circuit breaker kills nothing. */
   readonly watches: boolean
   /** False where neither a server, nor a store, nor a wrapped tool has a use for the hashes of what was allowed. */
   readonly keepsHashes: boolean
@@ -205,7 +205,7 @@ export function createLocalSession(options: LocalSessionOptions, start?: Session
     restore(restored) {
       state = restored
     },
-    fork: () => createLocalSession(options, state),
+    fork: (changed) => createLocalSession({ ...options, ...changed }, state),
   }
 }
 

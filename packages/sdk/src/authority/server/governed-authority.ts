@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import type { SessionStatus } from '@countersign/protocol'
 import type { Report } from '../../base/diagnostics.js'
-import type { Authority, KillCause, ProposalRequest, ProposalVerdict } from '../authority.js'
+import type { Authority, Connection, KillCause, ProposalRequest, ProposalVerdict } from '../authority.js'
 import { blockedDecision } from '../blocked-decision.js'
 import type { LocalSession, LocalSessionOptions } from '../local/local-session.js'
 import { type StopReason, stopError, stopReasonIn, stopReasonOf } from '../refusals.js'
@@ -26,6 +26,8 @@ export interface GovernedOptions {
   readonly onInDoubt: OnInDoubt | undefined
   readonly report: Report
   readonly onKilled: (cause: KillCause) => void
+  /** What is decided here for want of the server is only reported. */
+  readonly advises?: boolean
   /** Several processes hold the session. */
   readonly isShared?: boolean
 }
@@ -58,7 +60,7 @@ export function createGovernedAuthority(options: GovernedOptions): Authority {
     const detail = `${error.message}; the session takes no more calls`
     report({ type: 'replay_degraded', session_id: sessionId, detail })
   })
-  const replica = createSessionReplica({ local: options.local, server, client })
+  const replica = createSessionReplica({ local: options.local, server, client, advises: options.advises ?? false })
 
   const limits = (): CallLimits | undefined => (client.now().server === 'alone' ? PROBE : undefined)
   const outage = createOutage({
@@ -252,7 +254,7 @@ export function createGovernedAuthority(options: GovernedOptions): Authority {
     facts: () => ({
       status: STATUS_AFTER[client.now().stop] ?? server.known().status,
       lost: client.now().stop === 'lost',
-      serverReachable: client.now().server === 'reachable',
+      connection: connectionOf(client.now()),
       degradedLocal: client.now().server === 'alone',
       undeliveredReceipts: outbox.count(),
       inDoubt: sync.inDoubt(),
@@ -275,6 +277,11 @@ const NONE: ReadonlyMap<string, string> = new Map()
 
 const keptBack = (receipts: number): string =>
   `the session ends with ${receipts} receipts that the quota kept back: the server has no outcome of their calls`
+
+function connectionOf({ session, server }: ClientState): Connection {
+  if (server !== 'reachable' || session === 'unanswered') return 'down'
+  return session === 'unopened' ? 'untried' : 'up'
+}
 
 /** The answer to an accepted proposal was lost. Where nothing was called, there was nothing to learn from it. */
 const isConsumed = (error: unknown): boolean =>

@@ -29,6 +29,8 @@ export function createOutage(options: OutageOptions): Outage {
   const { sessionId, client, onError, maxUnguardedCalls, report } = options
   let errors = 0
   let unguarded = 0
+  /** Of those, how many were reported when the server was back. */
+  let reported = 0
 
   function failed(error: unknown): void {
     errors++
@@ -44,11 +46,9 @@ export function createOutage(options: OutageOptions): Outage {
       const wasAway = client.now().server !== 'reachable'
       client.move('server_decided')
       if (!wasAway) return
-      report({
-        type: 'replay_recovered',
-        session_id: sessionId,
-        detail: 'the server responds again and decides from now on',
-      })
+      const detail = `the server responds again and decides from now on${notRecorded(unguarded - reported)}`
+      reported = unguarded
+      report({ type: 'replay_recovered', session_id: sessionId, detail })
     },
     assertMayDecideHere(error) {
       if (error instanceof ServiceRefusal) {
@@ -66,6 +66,13 @@ export function createOutage(options: OutageOptions): Outage {
     },
     counts: () => ({ errors, unguarded }),
   }
+}
+
+/** What was allowed meanwhile stays unknown there: it was not asked. */
+function notRecorded(turns: number): string {
+  if (turns === 0) return ''
+  const what = turns === 1 ? '1 turn that was' : `${turns} turns that were`
+  return `; its record lacks ${what} decided without it: its counts and sums do not include what these allowed`
 }
 
 function consequence({ onError, maxUnguardedCalls, client }: OutageOptions): string {

@@ -34,11 +34,14 @@ export interface ReplicaOptions {
   readonly local: LocalSessionOptions
   readonly server: Pick<ServerSession, 'known'>
   readonly client: ClientStateHolder
+  /** What the fork decides is only reported. */
+  readonly advises: boolean
 }
 
-export function createSessionReplica({ local, server, client }: ReplicaOptions): SessionReplica {
+export function createSessionReplica({ local, server, client, advises }: ReplicaOptions): SessionReplica {
   let mirror = createLocalSession(local)
   let fork: LocalSession | null = null
+  const forked = (): LocalSession => mirror.fork({ watches: local.watches || advises })
   return {
     current: () => fork ?? mirror,
     saltOf: (by) => (by === 'server' ? mirror : (fork ?? mirror)).salt,
@@ -66,10 +69,10 @@ export function createSessionReplica({ local, server, client }: ReplicaOptions):
     },
     fork() {
       client.move('decided_here')
-      fork ??= mirror.fork()
+      fork ??= forked()
       return fork
     },
-    forkOrPassing: () => fork ?? mirror.fork(),
+    forkOrPassing: () => fork ?? forked(),
     forked: () => fork,
     dropFork() {
       fork = null

@@ -2,16 +2,18 @@ import type { AuthorityFacts } from '../../authority/authority.js'
 import type { HealthSnapshot } from '../../base/health-snapshot.js'
 import type { CompatEnforcement, Mode } from '../../options/replay-options.js'
 import type { AttachmentState } from './attachment.js'
+import { protectionLevelOf } from './session-rules.js'
 
 export interface HealthFacts {
   readonly mode: Mode
   readonly compatEnforcement: CompatEnforcement
   /** The server decides, when it can be asked. */
   readonly governed: boolean
-  /** There is no plan, so every call is refused, or passes unjudged where that is advisory. */
+  /** Every call is refused, or passes unjudged where that is advisory: there is no plan, or too little protection. */
   readonly refusing: boolean
   readonly restored: boolean
   readonly bypassed: boolean
+  /** Null where contracts were given, so that no plan is looked up. */
   readonly attachment: AttachmentState | null
   readonly authority: AuthorityFacts
   readonly clusterDetected: boolean
@@ -22,52 +24,59 @@ export interface HealthFacts {
   readonly shadowEvaluations: number
 }
 
+/** The health that follows from the states of a session. Nothing else says what a field is worth. */
 export function healthOf(facts: HealthFacts): HealthSnapshot {
-  const { authority, governed } = facts
-  const killed = authority.status === 'KILLED'
-  const unresolved = authority.undeliveredReceipts + authority.inDoubt
-  const degraded = authority.degradedLocal
+  const { authority, governed, mode, compatEnforcement, refusing } = facts
+  const alone = authority.degradedLocal
   return Object.freeze({
     status: statusOf(facts),
     authorityState: authorityStateOf(facts),
-    protectionLevel: facts.mode !== 'enforce' ? 'monitor' : governed && !degraded ? 'govern' : 'protect',
+    protectionLevel: protectionLevelOf({ mode, compat: compatEnforcement, governed, refusing, alone }),
     durability: durabilityOf(facts),
-    tier: governed && !degraded ? 'strong' : 'compat',
-    compatEnforcement: facts.compatEnforcement,
+    tier: governed && !alone ? 'strong' : 'compat',
+    compatEnforcement,
     cluster_detected: facts.clusterDetected,
     bypass_detected: facts.bypassed,
     totalSteps: facts.totalSteps,
     totalBlocks: facts.totalBlocks,
     totalErrors: authority.errors + facts.otherErrors,
     shadowEvaluations: facts.shadowEvaluations,
-    killed,
+    killed: authority.status === 'KILLED',
     ...(facts.attachment !== null && { governanceAttachment: facts.attachment }),
-    ...(governed && { unresolvedReceiptCount: unresolved }),
+    ...(governed && {
+      unresolvedReceiptCount: authority.undeliveredReceipts + authority.inDoubt,
+      totalUnguardedCalls: authority.unguardedCalls,
+    }),
   })
 }
 
-/** A session that waits in vain for its plan has a server, although nothing is stored there yet. */
-function durabilityOf({ governed, refusing, attachment, authority }: HealthFacts): HealthSnapshot['durability'] {
-  if (refusing) return attachment === 'fetch_failed' ? 'degraded-local' : 'server'
-  if (!governed) return 'inactive'
-  return authority.degradedLocal || authority.undeliveredReceipts > 0 ? 'degraded-local' : 'server'
+function durabilityOf(facts: HealthFacts): HealthSnapshot['durability'] {
+  const { governed, attachment, authority, mode, refusing } = facts
+  if (!governed && attachment === null) return 'inactive'
+  if (governed) {
+    return authority.connection === 'up' && authority.undeliveredReceipts === 0 ? 'server' : 'degraded-local'
+  }
+  const isAnswered = attachment !== 'pending' && attachment !== 'fetch_failed'
+  // The plan is the server's. What this process allows by it is known here alone.
+  const decidesHere = mode === 'enforce' && !refusing
+  return isAnswered && !decidesHere ? 'server' : 'degraded-local'
 }
 
 function statusOf({ authority, restored, refusing, bypassed }: HealthFacts): HealthSnapshot['status'] {
   if (authority.status === 'KILLED' || restored || authority.lost) return 'inactive'
   const isWhole =
-    authority.status === 'ACTIVE' && authority.serverReachable !== false && authority.undeliveredReceipts === 0
+    authority.status === 'ACTIVE' && authority.connection !== 'down' && authority.undeliveredReceipts === 0
   return isWhole && authority.inDoubt === 0 && !refusing && !bypassed ? 'healthy' : 'degraded'
 }
 
 function authorityStateOf(facts: HealthFacts): HealthSnapshot['authorityState'] {
-  const { authority, mode, restored, attachment } = facts
+  const { authority, mode, restored, attachment, refusing } = facts
   if (authority.status === 'KILLED') return 'killed'
   if (authority.status === 'COMPROMISED') return 'compromised'
   if (restored || authority.lost) return 'inactive'
   if (authority.status === 'RECOVERING' || authority.inDoubt > 0) return 'recovering'
   // Nobody judges: because there is no plan, or because nothing is to be judged.
-  if (attachment !== null && attachment !== 'attached') return 'inactive'
+  if (refusing || (attachment !== null && attachment !== 'attached')) return 'inactive'
   if (mode === 'log-only') return 'inactive'
   if (mode === 'shadow') return 'advisory'
   const isLocal = !facts.governed || authority.degradedLocal

@@ -1,7 +1,7 @@
 import { suggestName } from '@countersign/engine'
 import type { Report } from '../../base/diagnostics.js'
 import type { ReplaySettings } from '../../options/replay-settings.js'
-import { isUnjudged, type SessionRules } from './session-rules.js'
+import { isUnjudged, protectionLevelOf, type SessionRules } from './session-rules.js'
 
 /** Reports where a session does less than its options suggest. */
 export function reportProtection(settings: ReplaySettings, rules: SessionRules, report: Report): void {
@@ -17,7 +17,7 @@ export function reportProtection(settings: ReplaySettings, rules: SessionRules, 
   if (!isEnforced || rules.refusal !== null) return
   const detail = whyNotGoverned(settings, rules)
   if (detail !== null && emptyKey === null && settings.requireProtection !== 'protect') {
-    report({ type: 'replay_protection_level', session_id, level: 'protect', detail })
+    report({ type: 'replay_protection_level', session_id, level: protectionLevelOf(rules), detail })
   }
   if (rules.governed && settings.store !== undefined) {
     report({ type: 'replay_protection_level', session_id, level: 'govern', detail: NO_STORE })

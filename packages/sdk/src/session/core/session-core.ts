@@ -122,7 +122,9 @@ export function createSessionCore(settings: ReplaySettings, providerName: string
       created,
     })
     const isShared = settings.shared !== null
-    return createGovernedAuthority({ server, local, onError, maxUnguardedCalls, onInDoubt, report, onKilled, isShared })
+    const advises = compat === 'advisory'
+    const decides = { onError, maxUnguardedCalls, onInDoubt, advises }
+    return createGovernedAuthority({ server, local, ...decides, report, onKilled, isShared })
   }
 
   /** Puts the approved plan in force, with everything that the program did in the meantime. */

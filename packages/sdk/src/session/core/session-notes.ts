@@ -10,6 +10,7 @@ import type { ReplayCaptures } from './replay-captures.js'
 import { reportPolicyErrors } from './report-policy-errors.js'
 import { reportToolWaits } from './report-tool-waits.js'
 import type { SessionCore } from './session-core.js'
+import { protectionLevelOf } from './session-rules.js'
 import { type ShadowDelta, shadowDelta } from './shadow-delta.js'
 
 /** What turns leave behind for the accessors, the callbacks and the captures. */
@@ -75,8 +76,7 @@ export function createSessionNotes(core: SessionCore, captures: ReplayCaptures):
           `run it with session.tools.${toolName}`
         : `${toolName} ran without a wrapper, so its call does not count as executed, which its contract requires: ` +
           `add ${toolName} to the option tools`
-      const { mode, governed } = core.rules()
-      const level = mode !== 'enforce' ? 'monitor' : governed ? 'govern' : 'protect'
+      const level = protectionLevelOf(core.rules())
       report({ type: 'replay_protection_level', session_id: sessionId, level, detail })
     },
     toolWaits: reportToolWaits(core),

@@ -88,18 +88,32 @@ const isAdvised = ({ environment }: ReplaySettings, compat: CompatEnforcement, s
 export const isUnjudged = ({ mode: given, environment }: ReplaySettings, { mode, attachment }: SessionRules): boolean =>
   mode === 'log-only' && attachment !== null && (given ?? ATTACHED_AS[environment].mode) === 'enforce'
 
+interface Protection extends Pick<SessionRules, 'mode' | 'compat' | 'governed'> {
+  /** Every call is refused. */
+  readonly refusing?: boolean
+  /** The server cannot be asked, so that calls are decided here instead. */
+  readonly alone?: boolean
+}
+
+/** How far a session protects. */
+export function protectionLevelOf({ mode, compat, governed, refusing, alone }: Protection): ProtectionLevel {
+  if (refusing) return 'protect'
+  if (mode !== 'enforce') return 'monitor'
+  if (governed && !alone) return 'govern'
+  return compat === 'protective' ? 'protect' : 'monitor'
+}
+
 const LEVELS: readonly ProtectionLevel[] = ['monitor', 'protect', 'govern']
 
 /** Why the session may not go on at its level of protection; null where that is enough for the program. */
 function tooWeakFor(
   { requireProtection: required, apiKey }: ReplaySettings,
-  { mode, compat, governed }: Pick<SessionRules, 'mode' | 'compat' | 'governed'>,
+  rules: Pick<SessionRules, 'mode' | 'compat' | 'governed'>,
 ): string | null {
-  const isLocal = mode === 'enforce' && compat === 'protective' ? 'protect' : 'monitor'
-  const level = governed ? 'govern' : isLocal
+  const level = protectionLevelOf(rules)
   if (LEVELS.indexOf(level) >= LEVELS.indexOf(required)) return null
   const fix =
-    required === 'protect' || mode !== 'enforce'
+    required === 'protect' || rules.mode !== 'enforce'
       ? "use mode: 'enforce' and compatEnforcement: 'protective'"
       : apiKey === null
         ? 'set COUNTERSIGN_API_KEY or the option apiKey'
