@@ -339,12 +339,12 @@ proves('contract.keys.seen', 'keys of sums, of shared limits and of resources', 
       const item = caseOf(contracts, [{ calls: [{ ...send, args: { to } }], expect: [] }])
       return runCaseOnEngine({ ...item, session }).turns[0]?.decisions[0]
     }
-    for (const to of [true, '\u200b', '\u3164']) {
+    for (const to of [true, 'a\u200b', 'a\u00ad', '\u202ea', 'a\u0007', 'a\ufe0f', 'a\u180e', '\u3164']) {
       const found = judged(to)
       expect([what, to, found?.reasons[0]?.reason]).toEqual([what, to, 'argument_value_mismatch'])
       expect(found?.remedy).toContain('Give ')
     }
-    for (const to of ['a', 'Ä b', '山田', 'a\u0301', 12, -0.5, 'ශ්\u200dරී', 'می\u200cروم', '❤\ufe0f', 'a\nb'])
+    for (const to of ['a', 'Ä b', '山田', 'a\u0301', 12, -0.5])
       expect([what, judged(to)?.decision]).toEqual([what, 'allow'])
   }
 })

@@ -35,7 +35,7 @@ export const resourcesRecords = {
   'contract.time-in-policies': 'A Cedar policy can read hour, minute and weekday, and one that reads an attribute which cannot exist does not compile',
   'contract.keys': 'A contract can keep bindings, envelopes, sums and earlier calls for each value of an argument',
   'contract.keys.seen':
-    'A key of a sum, a shared limit or a resource is text or a number, and anything else is blocked with a suggested fix; texts that differ only in invisible characters, blanks at their ends or Unicode form are one key',
+    'A key of a sum, a shared limit or a resource is text or a number: anything else, and text with characters that cannot be seen, is blocked with what to change',
   'contract.shared-limits':
     'A pack can limit calls, sums and cost over all sessions of a principal, agent, workflow, tenant or value of an argument, within a rolling window',
   'shared-limit.never-exceeded': 'However many sessions on however many instances use a shared limit at once, they never use more than it allows',

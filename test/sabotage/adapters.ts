@@ -19,8 +19,8 @@ export const adapterSabotages: Bugs = {
   'packages/sdk/src/adapters/langchain/ask-by-interrupt.ts': [
     {
       breaks: 'face.approvals',
-      from: "if (given?.decision === 'approve') return decidedBy",
-      to: 'if (given?.decision !== undefined) return decidedBy',
+      from: "if (given.decision === 'approve') return decidedBy",
+      to: 'if (given.decision !== undefined) return decidedBy',
     },
   ],
   'packages/sdk/src/adapters/openai-agents/govern-model.ts': [

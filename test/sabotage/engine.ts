@@ -25,7 +25,7 @@ export const engineSabotages: Bugs = {
   'packages/engine/src/judge/rules/call-keys.ts': [
     {
       breaks: 'contract.keys.seen',
-      from: 'return text === null ? null : seenText(text) || null',
+      from: 'return text === null || holdsUnseen(text) ? null : text',
       to: 'return text',
     },
   ],

@@ -8,7 +8,7 @@ export const sdkSabotages: Bugs = {
       from: "  if (authority.status === 'COMPROMISED') return 'compromised'\n",
       to: '',
     },
-    { breaks: 'health.status', from: '!refusing && !bypassed', to: '!refusing' },
+    { breaks: 'health.status', from: '!unjudged && !bypassed', to: '!unjudged' },
     {
       breaks: 'health.tier',
       from: "tier: governed && !alone ? 'strong' : 'compat'",

@@ -155,7 +155,7 @@ proves('gateway.claimed', 'killed between claim and run: nobody runs the call', 
   const late = call(dying)('pay', { amount: 21 }, id)
   await vi.waitFor(() => expect(sleeping).toHaveBeenCalled(), { interval: 5, timeout: 60_000 })
   // The gateway that judged it, and one that never heard of it.
-  expect(await call(gateway)('pay', { amount: 21 }, id)).toContain('taken by another process')
+  expect(await call(gateway)('pay', { amount: 21 }, id)).toContain('is not open')
   expect(await call(await gatewayWith(through))('pay', { amount: 21 }, id)).toContain('have no outcome yet')
   await propose(id, [])
   expect(ranWith(21)).toEqual([])

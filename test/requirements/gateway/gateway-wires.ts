@@ -25,10 +25,9 @@ export const gatewayWires = {
   'gateway.hooks':
     'Hooks of Claude Code are judged over HTTP: a blocked call is denied with its remedy, and nothing is allowed that could not be judged',
   'gateway.hooks.one-reading':
-    'A hook about a call is refused if another reader could take it for another call: a member twice, in other letters or with characters that cannot be seen, an input that is no object',
+    'A hook about a call is refused if another reader could take it for another call: a duplicate member, one in other letters or with invisible characters, an input that is no object; an outcome is taken whatever the tool returned',
   'gateway.hooks.no-outcome':
     'A call of Claude Code of which nothing is heard holds up others for 30 seconds at most, those of a later prompt not at all; PostToolBatch settles it at once, and one whose client has gone is not judged',
-    'A hook about a call is refused if another reader could take it for another call: a duplicate member, one in other letters or with invisible characters, an input that is no object; an outcome is taken whatever the tool returned',
   'gateway.faults':
     'A gateway that is killed, and an upstream that hangs, breaks off or contradicts itself, double nothing and release nothing unjudged',
   'gateway.refuses-by-name': 'What cannot be governed is refused by name and never reaches the upstream',

@@ -53,8 +53,8 @@ proves(
     expect(session.getState()).toMatchObject({ stateVersion: 1, totalToolCalls: 1 })
     const second = await ask(['find_customer', 'pay'], results(first))
     expect(callNames(second)).toEqual(['pay'])
-    await expect(session.tools?.pay?.({ amount: 6 })).rejects.toThrow(ReplayContractError)
     await session.tools?.pay?.({ amount: 5 }, { callId: 'c2' })
+    await expect(session.tools?.pay?.({ amount: 6 })).rejects.toThrow(ReplayContractError)
     expect(paid).toEqual([[{ amount: 5 }, 'c2']])
     await ask(['find_customer'], results(second))
     expect(session.getHealth()).toMatchObject({

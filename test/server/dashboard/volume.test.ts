@@ -9,7 +9,7 @@ test('a seeded month holds every state of a session, over thirty days, and every
   expect([items.length, next]).toEqual([sessions, null])
   expect(new Set(items.map(({ status }) => status))).toEqual(new Set(['ACTIVE', 'KILLED', 'COMPROMISED', 'RECOVERING']))
   expect(new Set(items.map(({ agent }) => agent))).toEqual(
-    new Set(['support', 'billing-ops', 'research', 'accounts', null]),
+    new Set(['support', 'billing-ops', 'research', 'accounts', 'default']),
   )
   const days = new Set(items.map(({ created_at }) => created_at.slice(0, 10)))
   expect(days.size).toBeGreaterThan(10)

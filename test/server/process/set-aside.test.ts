@@ -47,7 +47,7 @@ proves('background.set-aside.reported', async () => {
     output: expect.stringMatching(/attempts +3[\s\S]+why +it took too long/),
   })
   expect(await operate('retry', 'capture', tenantId, captureId)).toMatchObject({ code: 0 })
-  expect(await aside('reported')).toBeUndefined()
+  expect(await aside('reported')).toEqual({ captures: 0, reason: null })
   await learnAll()
   const [learned] = await runtime.sql`select samples::int from learned_tools where agent = 'reported'`
   expect(learned?.samples).toBe(1)

@@ -94,6 +94,7 @@ export function converse({ plan }: PreparedContracts, world: World): Conversatio
     const call = {
       callId: decision.call_id,
       toolName: name,
+      takesText: false,
       arguments: args,
       decision,
       pendingCallId: decision.pending_call_id ?? '',

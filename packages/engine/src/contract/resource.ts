@@ -1,12 +1,12 @@
 import type { JsonObject } from '@countersign/protocol'
-import { seenText } from '../text/folded-text.js'
+import { holdsUnseen } from '../text/folded-text.js'
 import { spendOnJudging } from '../text/judging-budget.js'
 import type { PreparedResource } from './plan.js'
 
 /** How a call holds a resource: alone, or together with other shared holds. */
 export type ResourceMode = 'exclusive' | 'shared'
 
-/** The key of a resource for one call: `order:{$.order_id}` becomes `order:A-17`. Null if a value is missing or has nothing to see. */
+/** The key of a resource for one call: `order:{$.order_id}` becomes `order:A-17`. Null if a value is missing or cannot all be seen. */
 export function renderResource(resource: PreparedResource, args: JsonObject): string | null {
   let key = ''
   for (const part of resource.parts) {
@@ -19,9 +19,8 @@ export function renderResource(resource: PreparedResource, args: JsonObject): st
     const text = String(value)
     // A long value may stand in a key a hundred times.
     spendOnJudging(text.length >> CHARACTERS_PER_STEP)
-    const seen = seenText(text)
-    if (seen === null || (seen === '' && text !== '')) return null
-    key += seen
+    if (holdsUnseen(text)) return null
+    key += text
   }
   return key
 }

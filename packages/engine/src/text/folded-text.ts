@@ -10,7 +10,7 @@ export function foldedText(text: string): string | null {
 }
 
 /** A text as a person sees it: without invisible characters and blanks at its ends, in one form of Unicode. Null as above. */
-export function seenText(text: string): string | null {
+function seenText(text: string): string | null {
   if (isAscii(text)) return text.trim()
   const seen = text.replaceAll(UNSEEN, '')
   for (const [marks] of seen.matchAll(MARKS)) {
@@ -41,6 +41,9 @@ function foldedLetter(letter: string): string {
 
 /** Some letters are alike only in one of the two cases. */
 const folded = (text: string): string => text.trim().toLowerCase().toUpperCase()
+
+/** Whether a text holds an invisible character, such as a zero-width space, a soft hyphen or a control. */
+export const holdsUnseen = (text: string): boolean => !isAscii(text) && text.search(UNSEEN) !== -1
 
 const UNSEEN = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}]/gu
 

@@ -123,11 +123,11 @@ test('one fault at the end of a long body is found, and others go first between 
 
 test('members that a shape does not have are named, some of them', () => {
   const surplus = Object.fromEntries(many(5_000, (at) => [`surplus_${at}`, 1]))
-  const { errors } = refusal(ROUTES.stopAgent.body, { agent: 'a', ...surplus })
+  const { errors } = refusal(ROUTES.addLabel.body, { label: 'a', ...surplus })
   expect(errors.map(({ path }) => path)).toEqual(['body'])
   expect(errors[0]?.message).toContain('"surplus_0"')
   expect(errors[0]?.message.length).toBeLessThan(600)
-  const long = refusal(ROUTES.stopAgent.body, { agent: 'a', ['y'.repeat(500_000)]: 1 })
+  const long = refusal(ROUTES.addLabel.body, { label: 'a', ['y'.repeat(500_000)]: 1 })
   expect(JSON.stringify(long.errors).length).toBeLessThan(2_000)
 })
 

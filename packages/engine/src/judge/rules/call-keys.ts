@@ -3,7 +3,7 @@ import type { PreparedContract, SlotUse } from '../../contract/plan.js'
 import { sha256Hex } from '../../json/hash.js'
 import type { CompiledPath } from '../../json/json-path.js'
 import { slotOf } from '../../state/kept-values.js'
-import { seenText } from '../../text/folded-text.js'
+import { holdsUnseen } from '../../text/folded-text.js'
 import { spendOnJudging } from '../../text/judging-budget.js'
 
 /** The keys of a call: for which order, customer or account its rules are kept. */
@@ -50,12 +50,12 @@ const CHARACTERS_PER_STEP = 3
 const HASH_LENGTH = 32
 
 /**
- * The key that an argument gives. Null: it can be none. What looks the same is one key: a zero-width space or a blank at the
- * end would count apart what a tool takes for the same.
+ * The key that an argument gives. Null: it can be none. A character that cannot be seen would count apart what a tool takes
+ * for the same.
  */
 export function argumentKey(value: JsonValue | undefined): string | null {
   const text = keyText(value)
-  return text === null ? null : seenText(text) || null
+  return text === null || holdsUnseen(text) ? null : text
 }
 
 /** The number 12 and the text "12" name the same order. */

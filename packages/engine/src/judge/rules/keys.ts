@@ -2,6 +2,7 @@ import { type ContractFailure, type JsonObject, LIMITS } from '@countersign/prot
 import type { PreparedContract, Provision } from '../../contract/plan.js'
 import { keyCount, openingsOf } from '../../state/kept-values.js'
 import type { SessionState } from '../../state/state.js'
+import { holdsUnseen } from '../../text/folded-text.js'
 import type { CallKeys } from './call-keys.js'
 import { witnessOf } from './order.js'
 import { argumentPath, block, type CallContext, type Finding, type Rule } from './rule.js'
@@ -23,9 +24,10 @@ export const keyUnusable: Rule = ({ call, contract, keys, draws }) => {
     }),
   )
   const paths = unusable.map(({ path }) => path.expression).join(', ')
+  const isHidden = unusable.some(({ found }) => typeof found === 'string' && holdsUnseen(found))
   return block('argument_value_mismatch', contract, {
     detail: 'key',
-    remedy: `Give ${paths} as text of at most ${LIMITS.keyLength} characters or as a number.`,
+    remedy: `Give ${paths} as text of at most ${LIMITS.keyLength} characters${isHidden ? ', none of them invisible,' : ''} or as a number.`,
     failures,
   })
 }

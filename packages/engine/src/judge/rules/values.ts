@@ -40,7 +40,7 @@ export const resourceUnnamed: Rule = ({ call, contract }) => {
         path: argumentPath(call.index, path.expression),
         operator: 'exists',
         expected: true,
-        message: 'must be given as text or as a number: it names what the call works on',
+        message: 'must be given as text that can all be seen, or as a number: it names what the call works on',
       }),
     )
   if (failures.length === 0) return null

@@ -18,6 +18,7 @@ const local: HealthFacts = {
   compatEnforcement: 'protective',
   governed: false,
   refusing: false,
+  unjudged: false,
   restored: false,
   bypassed: false,
   attachment: null,
@@ -57,6 +58,10 @@ const STATES: Record<string, [facts: HealthFacts, health: string]> = {
   'held by another': [governed({ lost: true }), 'inactive server govern strong inactive'],
   killed: [governed({ status: 'KILLED' }), 'inactive server govern strong killed'],
   compromised: [governed({ status: 'COMPROMISED' }), 'degraded server govern strong compromised'],
+  'no plan in staging, so that calls pass': [
+    { ...local, ...advisory, mode: 'log-only', unjudged: true, attachment: 'no_plan' },
+    'degraded server monitor compat inactive',
+  ],
   'the plan is looked up': [
     { ...local, mode: 'shadow', attachment: 'pending' },
     'healthy degraded-local monitor compat inactive',

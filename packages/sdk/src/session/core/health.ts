@@ -9,8 +9,10 @@ export interface HealthFacts {
   readonly compatEnforcement: CompatEnforcement
   /** The server decides, when it can be asked. */
   readonly governed: boolean
-  /** Every call is refused, or passes unjudged where that is advisory: there is no plan, or too little protection. */
+  /** Every call is refused: there is no plan, or too little protection. */
   readonly refusing: boolean
+  /** Every call passes, as the session is advisory and has no plan. */
+  readonly unjudged: boolean
   readonly restored: boolean
   readonly bypassed: boolean
   /** Null where contracts were given, so that no plan is looked up. */
@@ -62,11 +64,11 @@ function durabilityOf(facts: HealthFacts): HealthSnapshot['durability'] {
   return isAnswered && !decidesHere ? 'server' : 'degraded-local'
 }
 
-function statusOf({ authority, restored, refusing, bypassed }: HealthFacts): HealthSnapshot['status'] {
+function statusOf({ authority, restored, refusing, unjudged, bypassed }: HealthFacts): HealthSnapshot['status'] {
   if (authority.status === 'KILLED' || restored || authority.lost) return 'inactive'
   const isWhole =
     authority.status === 'ACTIVE' && authority.connection !== 'down' && authority.undeliveredReceipts === 0
-  return isWhole && authority.inDoubt === 0 && !refusing && !bypassed ? 'healthy' : 'degraded'
+  return isWhole && authority.inDoubt === 0 && !refusing && !unjudged && !bypassed ? 'healthy' : 'degraded'
 }
 
 function authorityStateOf(facts: HealthFacts): HealthSnapshot['authorityState'] {
