@@ -72,6 +72,7 @@ export const PERSONS_BODIES: Readonly<Partial<Record<RouteName, unknown>>> = {
   editPlan: { files: pack.files, files_hash: hash },
   approvePlan: { why: 'it is right' },
   rejectPlan: { why: 'it is wrong' },
+  revokeKey: {},
   killSessionByPerson: { reason: 'enough' },
   killWorkflowByPerson: { reason: 'enough' },
   addLabelByPerson: { label: 'tainted' },
