@@ -32,8 +32,8 @@ export const engineSabotages: Bugs = {
   'packages/engine/src/json/scan-text.ts': [
     {
       breaks: 'guarantee.one-reading',
-      from: 'doubtful === null && end - at > SHORT_NUMBER',
-      to: 'doubtful === null && end - at > 60',
+      from: 'doubtful === null && next - at > SHORT_NUMBER',
+      to: 'doubtful === null && next - at > 60',
     },
   ],
   'packages/engine/src/compile/workflow/workflow-problems.ts': [

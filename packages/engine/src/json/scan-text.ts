@@ -1,35 +1,43 @@
 import type { Steps } from '../text/steps.js'
 
 interface TextScan {
+  /** Up to here the text is looked at. */
+  at: number
   /** The colons outside strings. */
-  readonly pairs: number
+  pairs: number
   /** A number with more digits than a double can hold; null if there is none, or it was not looked for. */
-  readonly doubtful: string | null
+  doubtful: string | null
 }
 
 /** Looks at what stands outside of strings. The text is known to be JSON. */
-export function* scanText(text: string, numbers: boolean): Steps<TextScan> {
-  let pairs = 0
-  let doubtful: string | null = null
-  let stepEnd = CHARACTERS_PER_STEP
-  for (let at = 0; at < text.length; at++) {
-    if (at >= stepEnd) {
-      stepEnd = at + CHARACTERS_PER_STEP
-      yield
-    }
+export function* scanText(text: string, numbers: boolean): Steps<Readonly<TextScan>> {
+  const scan: TextScan = { at: 0, pairs: 0, doubtful: null }
+  for (;;) {
+    scanOn(text, numbers, scan)
+    if (scan.at >= text.length) return scan
+    yield
+  }
+}
+
+/** The next part of the text. */
+function scanOn(text: string, numbers: boolean, scan: TextScan): void {
+  let end = Math.min(scan.at + CHARACTERS_PER_STEP, text.length)
+  let { at, pairs } = scan
+  for (; at < end; at++) {
     const code = text.charCodeAt(at)
     if (code === COLON) pairs++
     else if (code === QUOTE) at = endOfString(text, at)
     else if (code <= NINE && (code >= ZERO || code === MINUS)) {
-      const end = endOfNumber(text, at)
-      if (numbers && doubtful === null && end - at > SHORT_NUMBER) {
-        if (!isHeld(text.slice(at, end))) doubtful = text.slice(at, end)
-        stepEnd -= CHARACTERS_OF_LONG_NUMBER
+      const next = endOfNumber(text, at)
+      if (numbers && scan.doubtful === null && next - at > SHORT_NUMBER) {
+        if (!isHeld(text.slice(at, next))) scan.doubtful = text.slice(at, next)
+        end -= CHARACTERS_OF_LONG_NUMBER
       }
-      at = end - 1
+      at = next - 1
     }
   }
-  return { pairs, doubtful }
+  scan.at = at
+  scan.pairs = pairs
 }
 
 /** Only from so many characters on a number can have digits that a double has not: `1e-400`. */
@@ -88,9 +96,16 @@ const PARTS = /^(-?)(\d*)\.?(\d*)(?:[eE](.*))?$/
 
 /** The index of the quote that closes the string opened at `start`. */
 export function endOfString(text: string, start: number): number {
-  let at = start + 1
-  while (text.charCodeAt(at) !== QUOTE) at += text.charCodeAt(at) === BACKSLASH ? 2 : 1
+  let at = text.indexOf('"', start + 1)
+  while (text.charCodeAt(at - 1) === BACKSLASH && isEscaped(text, at)) at = text.indexOf('"', at + 1)
   return at
+}
+
+/** After an odd number of backslashes. */
+function isEscaped(text: string, at: number): boolean {
+  let first = at
+  while (text.charCodeAt(first - 1) === BACKSLASH) first--
+  return (at - first) % 2 === 1
 }
 
 /** About a millisecond. */

@@ -60,7 +60,9 @@ function look(value: unknown, place: Place, found: Found): unknown {
     return odd(found, `${type === null ? 'something' : shown(type)} ${UNKNOWN_CALL}`)
   }
   let copy: Record<string, unknown> | null = null
-  for (const [name, member] of Object.entries(members)) {
+  // Twice as fast as a list of the members, and every turn is looked through.
+  for (const name in members) {
+    const member = members[name]
     const kept = isDisguised(name)
       ? odd(found, `some readers take the member ${shown(name)} for another one`)
       : kind === 'known' || typeof member !== 'object' || place.skipped?.has(name)

@@ -83,7 +83,7 @@ function nameProblem(raw: RawCall, isRepeated: boolean): string | null {
   if (raw.id.length > LIMITS.idLength) return `the call's id is longer than ${LIMITS.idLength} characters`
   if (typeof raw.name !== 'string' || raw.name === '') return 'the call has no tool name'
   if (raw.name.length > LIMITS.toolNameLength) return `the tool name is longer than ${LIMITS.toolNameLength} characters`
-  if (checkStrictValue([raw.id, raw.name]) !== null) return 'the id or the tool name is not well-formed text'
+  if (!raw.id.isWellFormed() || !raw.name.isWellFormed()) return 'the id or the tool name is not well-formed text'
   return isRepeated ? 'two calls have the same id' : null
 }
 
