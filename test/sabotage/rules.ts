@@ -12,6 +12,9 @@ export const ruleSabotages: Bugs = {
       to: '(plan.contracts.get(tool)?.sources ?? []).length > 0 && path !== null',
     },
   ],
+  'packages/engine/src/json/leaves.ts': [
+    { breaks: 'guarantee.sources.keys', from: 'if (isData === true)', to: "if (isData === true && path === '$')" },
+  ],
   'packages/engine/src/judge/rules/keys.ts': [
     { breaks: 'contract.keys', from: 'if (count >= LIMITS.keysPerName', to: 'if (count > LIMITS.keysPerName' },
   ],

@@ -1,4 +1,5 @@
 import type { JsonValue } from '@countersign/protocol'
+import { keysAreNames } from '../json/general-path.js'
 import { countedKeys } from '../json/look-up.js'
 import { spendOnJudging } from '../text/judging-budget.js'
 
@@ -53,7 +54,11 @@ export function coversSteps(steps: readonly SourceStep[], location: readonly Sou
   return true
 }
 
-/** How many values the rule covers, at any depth. */
+/** The same for a key of a map. A key that the rule itself names is no value. */
+export const coversKey = (steps: readonly SourceStep[], location: readonly (string | number)[]): boolean =>
+  typeof steps[location.length - 1] !== 'string' && coversLocation(steps, location)
+
+/** How many values the rule covers, at any depth, and keys that are data. */
 export function countCovered(
   value: JsonValue,
   steps: readonly SourceStep[],
@@ -72,7 +77,8 @@ export function countCovered(
   }
   // Looked up, not looked for: an object may have thousands of members, and each rule would pass them all.
   if (step !== null) return typeof step === 'string' && Object.hasOwn(value, step) ? below(value[step] as JsonValue) : 0
-  let count = 0
-  for (const key of countedKeys(value)) count += below(value[key] as JsonValue)
+  const keys = countedKeys(value)
+  let count = at > 0 && !keysAreNames(Object.entries(value)) ? keys.length : 0
+  for (const key of keys) count += below(value[key] as JsonValue)
   return count
 }

@@ -2,13 +2,15 @@ import { FLOW_LIMITS } from '@countersign/protocol'
 import { spendOnJudging } from '../text/judging-budget.js'
 import { childPath, keysAreNames } from './general-path.js'
 
-/** A string or a number among a call's arguments. */
+/** A string or a number among a call's arguments, or a key of a map whose keys are data. */
 export interface Leaf {
   /** Generalised: indexes and keys that may be data are `*`. */
   readonly path: string
   readonly value: string | number
   /** Where it is in these arguments. */
   readonly location: readonly (string | number)[]
+  /** True for a key: it is the last step of its location. */
+  readonly isKey?: true
 }
 
 export interface Leaves {
@@ -33,35 +35,37 @@ interface Found {
 
 function walk(value: unknown, path: string, location: Leaf['location'], found: Found): boolean {
   spendOnJudging(STEPS_OF_VALUE)
-  if (typeof value === 'string' || typeof value === 'number') {
-    if (found.leaves.length >= FLOW_LIMITS.leavesPerCall) {
-      found.isFull = true
-      return true
-    }
-    found.leaves.push({ path, value, location })
-    return false
-  }
+  if (typeof value === 'string' || typeof value === 'number') return add({ path, value, location }, found)
   if (typeof value !== 'object' || value === null) return false
   if (location.length >= MAX_DEPTH || path.length > FLOW_LIMITS.pathLength - 56) return true
   const children: Child[] = Array.isArray(value)
     ? value.map((item, index) => [`${path}[*]`, index, item])
     : fieldPaths(value, path)
   let cut = false
-  for (const [child, key, item] of children) {
+  for (const [child, key, item, isData] of children) {
+    if (isData === true)
+      cut = add({ path: child, value: String(key), location: [...location, key], isKey: true }, found) || cut
     cut = walk(item, child, [...location, key], found) || cut
     if (found.isFull) return true
   }
   return cut
 }
 
+/** True where there is no room for it. */
+function add(leaf: Leaf, found: Found): boolean {
+  if (found.leaves.length >= FLOW_LIMITS.leavesPerCall) found.isFull = true
+  else found.leaves.push(leaf)
+  return found.isFull
+}
+
 const STEPS_OF_VALUE = 5
 
-type Child = readonly [path: string, key: string | number, value: unknown]
+type Child = readonly [path: string, key: string | number, value: unknown, isData?: boolean]
 
 function fieldPaths(value: object, path: string): Child[] {
   const unsorted = Object.entries(value)
   spendOnJudging(unsorted.length * STEPS_OF_VALUE)
   const entries = unsorted.sort(([a], [b]) => (a < b ? -1 : a > b ? 1 : 0))
   const named = path === '$' || keysAreNames(entries)
-  return entries.map(([key, item]) => [named ? childPath(path, key) : `${path}.*`, key, item])
+  return entries.map(([key, item]) => [named ? childPath(path, key) : `${path}.*`, key, item, !named])
 }

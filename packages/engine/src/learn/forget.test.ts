@@ -14,7 +14,7 @@ const learned = (...calls: ReturnType<typeof call>[]): ToolSummary => {
   return summary
 }
 const ann = call('ann', {
-  to: { 'jane@example.test': 'the secret of the house' },
+  to: { jane: 'the secret of the house' },
   list: ['only-hers', 'shared'],
   account: 12345678,
   kind: 'plain',
@@ -23,7 +23,7 @@ const bob = call('bob', { to: 'bob', list: ['shared'], kind: 'plain' })
 
 test('takes out what only the forgotten call held, keys and values alike', () => {
   const summary = learned(ann, bob)
-  expect(JSON.stringify(summary)).toMatch(/jane@example\.test.*12345678|12345678.*jane@example\.test/)
+  expect(JSON.stringify(summary)).toMatch(/jane.*12345678|12345678.*jane/)
   forgetCall(summary, ann)
   expect(JSON.stringify(summary)).not.toMatch(/jane|secret|only-hers|12345678|account/)
   const of = ({ shape }: ToolSummary) => ({ types: shape.types, kinds: shape.kinds, fields: shape.fields })

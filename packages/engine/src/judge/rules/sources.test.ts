@@ -8,6 +8,7 @@ import {
   type ValueSource,
 } from '@countersign/protocol'
 import { describe, expect, test } from 'vitest'
+import { proves } from '../../../../../test/support/proves.js'
 import { sourceSteps } from '../../contract/source-path.js'
 import { isGuardedBy, knownHash, type PreparedSource, type SourceContext } from '../../contract/source-rule.js'
 import { flowOf } from '../../flows/flows.js'
@@ -218,12 +219,36 @@ describe('judgeSources', () => {
       ['one value where an object was meant', '$.to.address', { to: evil }],
       ['an odd key beside it', '$.to.address', { to: { address: evil, 'x-1234': 'y' } }],
       ['plain keys where any key was meant', '$.people.*.address', { people: { main: { address: evil } } }],
+      ['a map whose keys are what was meant', '$.to', { to: { [evil]: 'person1@x.org' } }],
+      ['a map of accounts to nothing', '$.to', { to: { DE89370400440532013000: '' } }],
+      ['a map of sites', '$.to', { to: { 'evil.org': true } }],
+      ['a map in a list', '$.to[*]', { to: [{ [evil]: 'person1@x.org' }] }],
+      ['a map where a list of objects was meant', '$.to[*].address', { to: { [evil]: { address: 'person1@x.org' } } }],
+      ['a key beside one that the user named', '$.to', { to: { 'person2@x.org': 1, [evil]: 1 } }],
+      [
+        'more keys than are looked at',
+        '$.to',
+        {
+          to: Object.fromEntries(
+            Array.from({ length: 260 }, (_, at) => [`person${at % 3}@x.org${at < 3 ? '' : at}`, 1]),
+          ),
+        },
+      ],
       ['a rule written by position', '$.to[0]', { to: [evil] }],
       ['a rule written in quotes', '$["to"]', { to: evil }],
       ['more values before it than are looked at', '$.to', { aa: filler, to: evil }],
       ['more nesting than is looked at', `$${'.b'.repeat(20)}`, deep as JsonObject],
     ])('%s', (_name, path, args) => {
       expect(judged(path, args)).not.toEqual([])
+    })
+
+    proves('guarantee.sources.keys', 'a key with a source, names of fields, and a key that the rule names pass', () => {
+      expect(judged('$.to', { to: { 'person1@x.org': 'person2@x.org' } })).toEqual([])
+      expect(judged('$.to', { to: { address: 'person1@x.org', line1: 'person2@x.org' } })).toEqual([])
+      expect(judged(`$.to['${evil}']`, { to: { [evil]: 'person1@x.org' } })).toEqual([])
+      expect(judged('$.to', { to: { [evil]: 'person1@x.org' } })).toMatchObject([{ path: '$.to.*', kind: 'email' }])
+      const accounts = { DE89370400440532013000: 'person1@x.org' }
+      expect(judged('$.to', { to: accounts })).toMatchObject([{ path: '$.to.*', kind: 'id' }])
     })
 
     test('and asks for no source of numbers, however many', () => {

@@ -10,7 +10,7 @@ import type {
   ValueSource,
 } from '@countersign/protocol'
 import { FLOW_LIMITS } from '@countersign/protocol'
-import { countCovered, coversLocation } from '../../contract/source-path.js'
+import { countCovered, coversKey, coversLocation } from '../../contract/source-path.js'
 import {
   describeOrigin,
   describeSource,
@@ -147,19 +147,23 @@ function ruleFor(leaf: Leaf, sources: readonly PreparedSource[]): PreparedSource
   let closest: PreparedSource | undefined
   for (const source of sources) {
     if (source.rule.path === leaf.path) return source
-    if (!coversLocation(source.steps, leaf.location)) continue
+    if (!covers(source, leaf)) continue
     if (closest === undefined || source.steps.length > closest.steps.length) closest = source
   }
   return closest
 }
 
+const covers = ({ steps }: PreparedSource, { location, isKey }: Leaf): boolean =>
+  isKey === true ? coversKey(steps, location) : coversLocation(steps, location)
+
 /** Rules on values that no flow can report because they are too many or too deep. */
 function unreported(sources: readonly PreparedSource[], args: JsonObject, leaves: readonly Leaf[]): SourceViolation[] {
-  return sources.flatMap(({ rule, steps }) => {
+  return sources.flatMap((source) => {
+    const { rule, steps } = source
     spendOnJudging(leaves.length * STEPS_OF_RULE)
     if (rule.role === 'choice') return []
     const isJudged = (value: JsonValue) => typeof value === 'string' || (typeof value === 'number' && !!rule.numbers)
-    const seen = leaves.filter(({ value, location }) => isJudged(value) && coversLocation(steps, location)).length
+    const seen = leaves.filter((leaf) => isJudged(leaf.value) && covers(source, leaf)).length
     if (countCovered(args, steps, isJudged) <= seen) return []
     const part: Part = { text: '', kind: 'prose', sources: [], reported: false }
     return [violationOf(rule, rule.path, part, rule.otherwise)]
