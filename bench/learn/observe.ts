@@ -25,7 +25,7 @@ export function observe(trace: Trace): ObservedSession {
     }
     for (const call of turn) {
       sawCall(trail, call.name, call.arguments)
-      sawResult(trail, call.name, call.shown, call.labels.error)
+      sawResult(trail, call.name, call.shown, { arguments: call.arguments, failed: call.labels.error })
     }
     columns.push(...takeColumns(trail))
   }

@@ -45,8 +45,9 @@ export const proof = {
   'guarantee.not-logged': 'No log line holds content or the principal',
   'guarantee.sources.whole-arguments':
     'What an earlier call sent is a source for later ones only as a whole argument that a source rule covers: words of a mail are none, also if a person approved the mail',
-  'guarantee.sources.keys':
-    'A source rule covers the keys of a map as well as its values: an address or an account as a key needs a source, too',
+  'guarantee.sources.keys': 'A source rule covers the keys of a map as well as its values: an address or an account as a key needs a source, too',
+  'guarantee.sources.echo':
+    'A result vouches for no value that stood in the arguments of its own call, in whatever letters, unless the user or a field of an earlier result had named it before',
   'guarantee.sources.refused-twice':
     'What a model asked for and was refused is no source, where the refusal stands in place of the result too: asking again changes nothing; nor is the output of a failed call read as a table',
   'guarantee.shown-rules.through-service': 'The same holds through the SDK and the service: sources of values, bounds per order, two payers of one invoice',

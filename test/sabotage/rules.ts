@@ -12,6 +12,13 @@ export const ruleSabotages: Bugs = {
       to: '(plan.contracts.get(tool)?.sources ?? []).length > 0 && path !== null',
     },
   ],
+  'packages/engine/src/flows/flows.ts': [
+    {
+      breaks: 'guarantee.sources.echo',
+      from: 'return found.filter(({ echo, order }) => echo !== true || order > first)',
+      to: 'return first === Number.POSITIVE_INFINITY && found.length === 1 ? [] : found',
+    },
+  ],
   'packages/engine/src/json/leaves.ts': [
     { breaks: 'guarantee.sources.keys', from: 'if (isData === true)', to: "if (isData === true && path === '$')" },
   ],

@@ -28,7 +28,7 @@ export function capturesOf(
       ...(trail.request !== null && { request: trail.request }),
     }
     sawCall(trail, name, args)
-    if (result !== undefined) sawResult(trail, name, result)
+    if (result !== undefined) sawResult(trail, name, result, { arguments: args })
     return {
       capture_id: randomUUID(),
       schema_version: '1.0',

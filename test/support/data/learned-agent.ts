@@ -35,7 +35,7 @@ export function observed({ user, calls }: Conversation, id: string, key = 'key')
   const made = calls.map(({ name, arguments: given, result = 'ok' }) => {
     const flow = flowOf(trail, { id: '', tool: name, arguments: given })
     sawCall(trail, name, given)
-    sawResult(trail, name, result)
+    sawResult(trail, name, result, { arguments: given })
     return { session: id, request, tool: name, arguments: given, flow }
   })
   return { id, request, requestWords: trail.requestWords ?? undefined, calls: made, columns: takeColumns(trail) }
@@ -56,7 +56,7 @@ export function learnedFrom(conversations: readonly Conversation[]): ToolSummary
       const flow = flowOf(trail, { id: '', tool: name, arguments: given })
       addCall(of(name), { session: `s${at}`, request: user, tool: name, arguments: given, flow }, SALT)
       sawCall(trail, name, given)
-      sawResult(trail, name, result)
+      sawResult(trail, name, result, { arguments: given })
       for (const column of takeColumns(trail)) addColumns(of(column.tool), `s${at}`, [column])
     }
   })

@@ -219,7 +219,7 @@ function settle(replay: Replay, calls: readonly NamedCall[], verdict: Verdict, r
     receipts.push(receiptOf(decision, call, ran, options.plan))
     if (!ran) return
     sawCall(trail, call.name, call.arguments)
-    for (const result of call.results ?? []) sawResult(trail, call.name, result, call.failed)
+    for (const result of call.results ?? []) sawResult(trail, call.name, result, call)
   })
   if (receipts.length === 0) return
   const batch = { plan: options.plan, state: replay.state, receipts, fence: replay.state.fence, salt: SALT, at: AT }

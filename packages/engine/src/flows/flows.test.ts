@@ -46,7 +46,7 @@ describe('where a value was seen before', () => {
 
   test('does not take a failed call’s message for a table', () => {
     const failing = newTrail()
-    sawResult(failing, 'find', '- Kim', true)
+    sawResult(failing, 'find', '- Kim', { failed: true })
     expect(sourcesIn(failing, 'Kim')).toEqual(['line find $'])
     expect(takeColumns(failing)).toEqual([])
   })

@@ -9,6 +9,7 @@ import {
 import { leavesOf } from '../json/leaves.js'
 import { comparable, isAddress, kindOf, tokensOf } from '../json/value-kind.js'
 import { findInText } from './find-in-text.js'
+import { bare } from './given-values.js'
 import { measureOf, measuresIn } from './measures.js'
 import { mandateOf, stemsOf } from './signs.js'
 import { columnKey, type SeenText, type Sighting, sameSource, TRAIL_LIMITS, type Trail } from './trail.js'
@@ -76,12 +77,40 @@ function sourcesOf(search: Search, given: string | number, kind: ValueKind, isTo
     }
     for (const text of trail.resultTexts) {
       const seen = look(search, text, value, kind)
-      const { order, tool, path } = text
-      if (seen !== null) found.push({ order, source: { seen, tool, path } })
+      const { order, tool, path, given } = text
+      if (seen !== null) found.push({ order, source: { seen, tool, path }, echo: given?.has(value) === true })
     }
   }
-  found.sort((a, b) => a.order - b.order)
-  return distinct(found.map(({ source }) => source)).map((source) => withColumn(trail, source, value))
+  const counted = withoutEchoes(trail, value, found).sort((a, b) => a.order - b.order)
+  return distinct(counted.map(({ source }) => source)).map((source) => withColumn(trail, source, value))
+}
+
+/**
+ * What only repeats an argument of its own call says nothing of where that came from, unless the user or a field of an
+ * earlier result had named it before.
+ */
+function withoutEchoes(trail: Trail, value: string, found: Sighting[]): Sighting[] {
+  if (!found.some(({ echo }) => echo === true)) return found
+  const before = found
+    .filter((sighting) => sighting.echo !== true && isNamed(trail, sighting))
+    .map(({ order }) => order)
+  const wanted = bare(value)
+  for (const text of wanted.length < SHORTEST_BARE ? [] : trail.userTexts) {
+    text.bare ??= bare(text.text)
+    if (text.bare.includes(wanted)) before.push(text.order)
+  }
+  const first = Math.min(...before)
+  return found.filter(({ echo, order }) => echo !== true || order > first)
+}
+
+/** Shorter values stand in many texts by accident. */
+const SHORTEST_BARE = 5
+
+/** By the user, or by a whole field of a result that is no free text. */
+function isNamed(trail: Trail, { source }: Sighting): boolean {
+  if (source.seen === 'user') return true
+  if (source.seen !== 'cell' && source.seen !== 'key') return false
+  return trail.columns.get(columnKey(source.tool, source.path, source.seen))?.column.holds.includes('prose') !== true
 }
 
 /** Where a date or a number was seen, in any spelling; inside a cell that is no free text it counts as that cell. */
@@ -102,9 +131,11 @@ function addMeasured(search: Search, value: string | number, found: Sighting[]):
       found.push({ order: text.order, source: { seen: 'user' } })
   }
   for (const text of trail.resultTexts) {
-    const { order, tool, path } = text
-    if (holds(text))
-      found.push({ order, source: { seen: kindOf(text.text) === 'prose' ? 'prose' : 'cell', tool, path } })
+    const { order, tool, path, given } = text
+    if (holds(text)) {
+      const seen = kindOf(text.text) === 'prose' ? 'prose' : 'cell'
+      found.push({ order, source: { seen, tool, path }, echo: given?.hasMeasure(key) === true })
+    }
   }
 }
 

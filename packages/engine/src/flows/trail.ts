@@ -2,6 +2,7 @@ import { type Column, FLOW_LIMITS, type ValueKind, type ValueSource } from '@cou
 import { saltedHash } from '../json/hash.js'
 import { leavesOf } from '../json/leaves.js'
 import { comparable, kindOf, withoutSchemes } from '../json/value-kind.js'
+import { type GivenValues, givenValues } from './given-values.js'
 import { type Measures, measureOf } from './measures.js'
 import { type Cell, readResult } from './read-result.js'
 import { requestWords } from './request-words.js'
@@ -20,7 +21,7 @@ export interface Trail {
   imperative: number
   order: number
   userTexts: SeenText[]
-  resultTexts: (SeenText & { tool: string; path: string })[]
+  resultTexts: (SeenText & { tool: string; path: string; given: GivenValues | null })[]
   cells: ReadonlyMap<string, Sighting[]>
   /** Cells and arguments that are a date or a number, by `measureOf`. */
   measured: ReadonlyMap<string, Sighting[]>
@@ -39,11 +40,15 @@ export interface SeenText {
   lower?: string
   /** Created when a date or a number is first searched for. */
   measures?: Measures
+  /** Letters and digits alone; created when an echo is first looked for. */
+  bare?: string
 }
 
 export interface Sighting {
   readonly order: number
   readonly source: ValueSource
+  /** The result repeats what stood in the call's own arguments. */
+  readonly echo?: boolean
 }
 
 export const TRAIL_LIMITS = {
@@ -117,34 +122,44 @@ export function sawCall(trail: Trail, tool: string, argumentsValue: unknown): vo
   }
 }
 
-/** Records the result of an allowed call. The output of a failed call is text, never a table. */
-export function sawResult(trail: Trail, tool: string, result: unknown, failed = false): void {
+/** Records the result of an allowed call, whose own arguments it may repeat. The output of a failed call is text, never a table. */
+export function sawResult(trail: Trail, tool: string, result: unknown, call: ResultOf = {}): void {
   const order = ++trail.order
-  if (failed) {
+  const given = givenValues(call.arguments)
+  if (call.failed === true) {
     const text = textOf(result)
-    noteText(trail, { order, tool, path: '$', text })
+    noteText(trail, { order, tool, path: '$', text, given })
     if (kindOf(text) === 'prose') trail.imperative = Math.max(trail.imperative, imperativesIn(text))
     return
   }
   const { cells, cut } = readResult(result)
   if (cut) trail.incomplete = true
-  for (const cell of cells) noteCell(trail, order, tool, cell)
+  for (const cell of cells) noteCell(trail, cell, { order, tool, given })
+}
+
+/** The call that gave a result. */
+interface ResultOf {
+  readonly arguments?: unknown
+  readonly failed?: boolean | undefined
 }
 
 const textOf = (result: unknown): string => (typeof result === 'string' ? result : (JSON.stringify(result) ?? ''))
 
-function noteCell(trail: Trail, order: number, tool: string, { path, place, value }: Cell): void {
+type Given = Pick<Trail['resultTexts'][number], 'order' | 'tool' | 'given'>
+
+function noteCell(trail: Trail, { path, place, value }: Cell, { order, tool, given }: Given): void {
   const kind = kindOf(value)
   noteColumn(trail, tool, path, place, kind, typeof value === 'string' ? value.length : 0)
   if (kind === 'prose') trail.imperative = Math.max(trail.imperative, imperativesIn(String(value)))
   if (typeof value === 'boolean') return
   const text = comparable(value, kind)
-  const sighting: Sighting = { order, source: { seen: place, tool, path } }
+  const echo = given !== null && text.length <= TRAIL_LIMITS.valueLength && given.has(value)
+  const sighting: Sighting = { order, source: { seen: place, tool, path }, ...(echo && { echo }) }
   addSighting(trail, 'cells', text, sighting)
-  if (isMeasured(kind)) noteMeasure(trail, value, sighting)
+  if (isMeasured(kind)) noteMeasure(trail, value, sighting, given)
   if (!path.includes('*') && text.length <= TRAIL_LIMITS.valueLength)
     writable(trail, 'latest').set(columnKey(tool, path, place), text)
-  if (typeof value === 'string' && /\s|.{25}/.test(value)) noteText(trail, { order, tool, path, text: value })
+  if (typeof value === 'string' && /\s|.{25}/.test(value)) noteText(trail, { order, tool, path, text: value, given })
 }
 
 function noteText(trail: Trail, text: Trail['resultTexts'][number]): void {
@@ -187,10 +202,11 @@ export const columnKey = (tool: string, path: string, place: 'cell' | 'key'): st
 /** Digits in quotes are an id to other rules, and still a number that somebody may have taken it from. */
 const isMeasured = (kind: ValueKind): boolean => kind === 'date' || kind === 'number' || kind === 'id'
 
-function noteMeasure(trail: Trail, value: string | number, sighting: Sighting): void {
+function noteMeasure(trail: Trail, value: string | number, sighting: Sighting, given: GivenValues | null = null): void {
   const { date, number } = measureOf(value)
   const key = date ?? number
-  if (key !== null) addSighting(trail, 'measured', key, sighting)
+  if (key === null) return
+  addSighting(trail, 'measured', key, given?.hasMeasure(key) === true ? { ...sighting, echo: true } : sighting)
 }
 
 function addSighting(trail: Trail, into: 'cells' | 'measured', value: string, sighting: Sighting): void {
@@ -199,12 +215,12 @@ function addSighting(trail: Trail, into: 'cells' | 'measured', value: string, si
   if (known === undefined) {
     if (trail[into].size >= TRAIL_LIMITS.values) trail.incomplete = true
     else writable(trail, into).set(value, [sighting])
-  } else if (
-    known.length < 4 * FLOW_LIMITS.sourcesPerValue &&
-    !known.some((old) => sameSource(old.source, sighting.source))
-  ) {
-    known.push(sighting)
+    return
   }
+  const same = known.findIndex((old) => sameSource(old.source, sighting.source))
+  if (same === -1) {
+    if (known.length < 4 * FLOW_LIMITS.sourcesPerValue) known.push(sighting)
+  } else if (known[same]?.echo === true) known[same] = sighting
 }
 
 function roomFor(trail: Trail, text: string): boolean {

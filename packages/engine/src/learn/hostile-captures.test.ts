@@ -82,7 +82,7 @@ function learned(
       const flow = flowOf(trail, { id: '', tool, arguments: given })
       addCall(of(tool), { session: `s${at}`, request: user, tool, arguments: given, flow }, 'salt')
       sawCall(trail, tool, given)
-      sawResult(trail, tool, result)
+      sawResult(trail, tool, result, { arguments: given })
       for (const column of takeColumns(trail)) addColumns(of(column.tool), `s${at}`, [column])
     }
   })

@@ -29,7 +29,8 @@ function learn(dialogues: readonly Gold[]): ToolSummary[] {
       const flow = flowOf(trail, { id: '', tool: call.name, arguments: call.arguments })
       addCall(of(call.name), { session: id, tool: call.name, arguments: call.arguments, flow }, 'salt')
       sawCall(trail, call.name, call.arguments)
-      if (call.result_excerpt !== undefined) sawResult(trail, call.name, call.result_excerpt, call.error != null)
+      if (call.result_excerpt !== undefined)
+        sawResult(trail, call.name, call.result_excerpt, { arguments: call.arguments, failed: call.error != null })
       for (const column of takeColumns(trail)) addColumns(of(column.tool), id, [column])
     }
   }

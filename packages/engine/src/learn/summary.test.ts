@@ -56,7 +56,7 @@ function lessonsOf({ id, user, calls }: Session): Lesson[] {
   return calls.map((made) => {
     const flow = flowOf(trail, { id: '', tool: made.tool, arguments: made.arguments })
     sawCall(trail, made.tool, made.arguments)
-    sawResult(trail, made.tool, made.result)
+    sawResult(trail, made.tool, made.result, made)
     const columns = takeColumns(trail)
     return (byTool, round = 0) => {
       addCall(

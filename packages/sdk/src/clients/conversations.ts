@@ -160,9 +160,10 @@ function takeIn(conversation: Conversation, message: MessageView, verdictOf: Ver
   conversation.calls.delete(message.callId)
   const verdict = conversation.refused.delete(message.callId) ? 'block' : verdictOf(message.callId)
   // What a model asked for and was refused is no source: it would only have to ask twice.
-  if (verdict === 'allow') sawCall(conversation.trail, call.name, parsed(call.arguments))
-  const isText = message.isError === true || verdict === 'block' || verdict === 'ask'
-  sawResult(conversation.trail, call.name, message.text, isText)
+  const given = parsed(call.arguments)
+  if (verdict === 'allow') sawCall(conversation.trail, call.name, given)
+  const failed = message.isError === true || verdict === 'block' || verdict === 'ask'
+  sawResult(conversation.trail, call.name, message.text, { arguments: given, failed })
 }
 
 function rememberCall({ calls }: Conversation, call: MessageCall): void {
