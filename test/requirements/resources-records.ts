@@ -43,6 +43,8 @@ export const resourcesRecords = {
   'shared-limit.server-only': 'Contracts with shared limits or labels that stick are refused where no server decides, and the error says what to do',
   'shared-limit.keys-hashed': 'What a shared limit is counted for is stored as a salted hash',
   'label.sticks-to-principal': 'A label that sticks to the principal is on every new session of that principal',
+  'label.sticks-from-the-allow':
+    'A label sticks from the moment its call is allowed: kill, bypass and a lost receipt keep it, and only a call that did not run takes it back',
   'contract.refs': 'A contract can require a value equal to one bound earlier',
   'capture.metadata.tool-names': 'A metadata capture keeps tool names',
   'capture.metadata.nothing-else': 'A metadata capture keeps no arguments, messages or content',

@@ -10,8 +10,13 @@ export const serverSabotages: Bugs = {
     },
     {
       breaks: 'label.sticks-to-principal',
-      from: 'return sticks(plan, call.tool_name) ? call.adds_labels : []',
-      to: 'return []',
+      from: "outcome === 'not_executed' ? [] : call.adds_labels",
+      to: '[]',
+    },
+    {
+      breaks: 'label.sticks-from-the-allow',
+      from: 'callId !== null && sticks(plan, tool_name)',
+      to: 'false',
     },
   ],
   'packages/server/src/change/load-in-turn.ts': [

@@ -267,6 +267,49 @@ describe('labels that stick', () => {
     },
   )
 
+  const stops = {
+    killed: (id: string) => api.killSession({ params: { session_id: id }, body: {} }),
+    'reported as bypassed': (id: string) => api.reportBypass({ params: { session_id: id }, body: {} }),
+    ended: (id: string) => api.endSession({ params: { session_id: id }, body: { fence: 1 } }),
+    'left alone': async () => undefined,
+  }
+  for (const [what, stop] of Object.entries(stops)) {
+    proves(
+      'label.sticks-from-the-allow',
+      `a session that is ${what} before the receipt: the next one starts with them`,
+      async () => {
+        const principal = randomUUID()
+        const session = await openSession(api, { plan: sticky, principal })
+        const { decisions } = await session.decide([{ name: 'read_page', args: {} }])
+        expect(decisions[0]?.decision).toBe('allow')
+        await stop(session.sessionId)
+        const next = await openSession(api, { plan: other, principal })
+        expect(next.created.session.labels).toEqual(['untrusted'])
+        const { decisions: judged } = await next.decide([{ name: 'pay', args: {} }])
+        expect(judged[0]?.decision).toBe('block')
+      },
+    )
+  }
+
+  proves('label.sticks-from-the-allow', 'a label of two calls stays while one of them may have run', async () => {
+    const principal = randomUUID()
+    const labelsOfNext = async () => (await openSession(api, { plan: other, principal })).created.session.labels
+    const session = await openSession(api, { plan: sticky, principal })
+    const { decisions } = await session.decide([
+      { name: 'read_page', args: { n: 1 } },
+      { name: 'read_page', args: { n: 2 } },
+    ])
+    const [first, second] = decisions
+    if (first === undefined || second === undefined) throw new Error('no decisions')
+    expectStatus(await session.receipts([receiptFor(first, { outcome: 'not_executed' })]), 200)
+    expect(await labelsOfNext()).toEqual(['untrusted'])
+    expectStatus(await session.receipts([receiptFor(second, { outcome: 'succeeded' })]), 200)
+    expect(await labelsOfNext()).toEqual(['untrusted'])
+    const stored = await runtime.sql`select call_id from sticky_labels where call_id <> ''
+      and call_id in (${first.pending_call_id}, ${second.pending_call_id})`
+    expect(stored).toEqual([])
+  })
+
   test('a call that did not run leaves none', async () => {
     const principal = randomUUID()
     const session = await openSession(api, { plan: sticky, principal })

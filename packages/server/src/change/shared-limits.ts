@@ -100,31 +100,45 @@ export function stickyOwnerText(principal: LimitParty['principal']): string | nu
   return key === null ? null : `sticky:${key}`
 }
 
-/** Labels that receipts, or tools that the provider ran, make stick. Undefined: none. */
-export function stickyLabelsOf(
-  { session: { fixed, head }, plan }: Pick<LoadedSession, 'session' | 'plan'>,
-  event: LedgerBody<'receipts'> | Pick<LedgerBody<'proposal'>, 'provider_calls'>,
+/** Labels that the calls of a proposal make stick from the moment they are allowed. Undefined: none. */
+export function stickyLabelsOfProposal(
+  { session, plan }: Pick<LoadedSession, 'session' | 'plan'>,
+  { calls, provider_calls = [] }: Pick<LedgerBody<'proposal'>, 'calls' | 'provider_calls'>,
 ): StickyLabels | undefined {
+  const allowed = calls.flatMap(({ tool_name, pending_call_id: callId, adds_labels }) =>
+    callId !== null && sticks(plan, tool_name) ? adds_labels.map((label) => ({ label, callId })) : [],
+  )
+  // What the provider ran has run.
+  const ran = provider_calls.flatMap(({ tool_names }) => tool_names.flatMap((tool) => stickyLabelsOf(plan, tool)))
+  return changeOf(session, plan, { added: [...allowed, ...settledLabels(ran)], settled: [] })
+}
+
+/** What receipts say of labels that stick: those of a call that did not run are taken back. Undefined: nothing. */
+export function stickyLabelsOfReceipts(
+  { session, plan }: Pick<LoadedSession, 'session' | 'plan'>,
+  { receipts }: LedgerBody<'receipts'>,
+): StickyLabels | undefined {
+  const { open } = session.head.state
+  const settled = receipts.flatMap(({ pending_call_id, outcome, late }) => {
+    const call = open?.calls.find((one) => one.pending_call_id === pending_call_id)
+    if (late || call === undefined || call.state === 'resolved' || !sticks(plan, call.tool_name)) return []
+    return [{ id: pending_call_id, labels: outcome === 'not_executed' ? [] : call.adds_labels }]
+  })
+  const added = settledLabels(settled.flatMap(({ labels }) => labels))
+  return changeOf(session, plan, { added, settled: settled.map(({ id }) => id) })
+}
+
+const settledLabels = (labels: readonly string[]) => [...new Set(labels)].map((label) => ({ label, callId: null }))
+
+function changeOf({ fixed }: SessionRow, plan: Plan, change: Omit<StickyLabels, 'owner'>): StickyLabels | undefined {
   if (!plan.hasStickyLabels || fixed.limitSalt === null) return undefined
   const ownerText = stickyOwnerText(fixed.principal)
-  const labels = new Set('receipts' in event ? labelsOfReceipts(plan, head.state, event) : labelsOfRuns(plan, event))
-  if (labels.size === 0 || ownerText === null) return undefined
-  const owner = sha256Hex(`${fixed.limitSalt.length}:${fixed.limitSalt}:${ownerText}`)
-  return { owner, labels: [...labels] }
+  if (ownerText === null || (change.added.length === 0 && change.settled.length === 0)) return undefined
+  return { owner: sha256Hex(`${fixed.limitSalt.length}:${fixed.limitSalt}:${ownerText}`), ...change }
 }
 
-function labelsOfReceipts(plan: Plan, state: SessionRow['head']['state'], event: LedgerBody<'receipts'>): string[] {
-  return event.receipts.flatMap(({ pending_call_id, outcome, late }) => {
-    const call = state.open?.calls.find((open) => open.pending_call_id === pending_call_id)
-    if (late || outcome === 'not_executed' || call === undefined || call.state === 'resolved') return []
-    return sticks(plan, call.tool_name) ? call.adds_labels : []
-  })
-}
-
-const labelsOfRuns = (plan: Plan, { provider_calls = [] }: Pick<LedgerBody<'proposal'>, 'provider_calls'>): string[] =>
-  provider_calls.flatMap(({ tool_names }) =>
-    tool_names.flatMap((tool) => (sticks(plan, tool) ? (plan.contracts.get(tool)?.definition.labels?.adds ?? []) : [])),
-  )
+const stickyLabelsOf = (plan: Plan, tool: string): readonly string[] =>
+  sticks(plan, tool) ? (plan.contracts.get(tool)?.definition.labels?.adds ?? []) : []
 
 const sticks = (plan: Plan, tool: string): boolean =>
   plan.contracts.get(tool)?.definition.labels?.sticks_to !== undefined

@@ -35,7 +35,7 @@ import {
 import { requireAuthority, requireFence, requireNothingPending, requireRecovered } from '../change/guards.js'
 import { judgeInTurn } from '../change/judge-in-turn.js'
 import { pendingCalls, sessionProblem } from '../change/session-view.js'
-import { countsOfProposal, loadSharedCounts, stickyLabelsOf } from '../change/shared-limits.js'
+import { countsOfProposal, loadSharedCounts, stickyLabelsOfProposal } from '../change/shared-limits.js'
 import type { Context } from '../context/context.js'
 import { inOwedTurns, inPieces, isLong } from '../context/work.js'
 import { decisionsFit, decisionsHash } from '../ledgers/content-check.js'
@@ -179,7 +179,7 @@ function* judge(
       content,
       findBy: body.find_by === undefined ? NO_IDS : [...new Set(body.find_by)].sort(),
       counts: countsOfProposal(session, verdict),
-      sticky: stickyLabelsOf(loaded, verdict.event),
+      sticky: stickyLabelsOfProposal(loaded, verdict.event),
       workflow:
         workflow === null
           ? undefined

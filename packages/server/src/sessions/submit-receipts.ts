@@ -12,7 +12,7 @@ import {
 } from '../change/change-session.js'
 import { judgeInTurn } from '../change/judge-in-turn.js'
 import { sessionProblem } from '../change/session-view.js'
-import { countsOfReceipts, stickyLabelsOf } from '../change/shared-limits.js'
+import { countsOfReceipts, stickyLabelsOfReceipts } from '../change/shared-limits.js'
 import type { Context } from '../context/context.js'
 import { findCalls, type KnownCall, type NewReceipt } from '../store/sessions/receipts.js'
 import type { SessionChange } from '../store/sessions/session-change.js'
@@ -89,7 +89,7 @@ function* record(loaded: LoadedSession, body: Body, batch: ReceiptBatch): Steps<
     ),
     lateReceipts: batch.late.map(({ stored }) => stored),
     counts: countsOfReceipts(loaded, judged.event),
-    sticky: stickyLabelsOf(loaded, judged.event),
+    sticky: stickyLabelsOfReceipts(loaded, judged.event),
     workflow: workflow === null || holders.length === 0 ? undefined : releaseResources(session, workflow, holders),
   }
   const after = { fixed, head, now: session.now }

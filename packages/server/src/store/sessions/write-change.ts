@@ -16,7 +16,7 @@ import { decisionCounts, facetsOf, NOTE_FACETS } from './session-facets.js'
 import { changedParts, factsText, HEAD_PARTS, type HeadPart, partTexts } from './session-head.js'
 import type { SessionHead, SessionRow } from './session-row.js'
 import { COUNT_SHARED } from './shared-counts.js'
-import { NOTE_STICKY_LABELS } from './sticky-labels.js'
+import { NOTE_STICKY_LABELS, stickyValues } from './sticky-labels.js'
 import { NOTE_STOPPED_CALLS, stoppedCalls } from './stopped-calls.js'
 
 /**
@@ -176,8 +176,7 @@ function partsOf(change: SessionChange, proof: KeyProof | undefined): { parts: P
   if (audit !== undefined) add('audit', auditOf(audit))
   if (change.findBy !== undefined && change.findBy.length > 0) addFindable(add, session, change.findBy)
   if (change.counts !== undefined) add('counts', { counts: jsonText(change.counts) })
-  if (change.sticky !== undefined)
-    add('sticky', { sticky_owner: change.sticky.owner, sticky_labels: change.sticky.labels })
+  if (change.sticky !== undefined) add('sticky', stickyValues(change.sticky))
   if (change.created !== undefined) addCreated(add, session, change.created.upload)
   if (proof !== undefined) add('proof', proofOf(proof))
   return { parts, values }
