@@ -38,8 +38,6 @@ export const whatTheServiceDoes = {
   'workflow.resource-conflicts': 'Two sessions of a workflow cannot hold conflicting claims on one resource',
   'workflow.durable-status': "A workflow's status survives a restart of the server",
   'workflow.only-when-enabled': 'Without workflow governance the workflow operations are not on offer and sessions work alone',
-  'workers.one-port': 'With several workers one command serves one port from several processes; one that dies is replaced, and all end together',
-  'workers.metrics': '/metrics of any worker counts the requests of all, and no counter falls when one of them dies',
   'scale.failover': 'With several hosts in DATABASE_URL, writes go to the one that takes them, and after it is lost to the next one, without a restart',
   'scale.failover.refused-at-once': 'While none of the hosts takes writes, every request is answered UNAVAILABLE at once',
   'scale.failover.nothing-lost':

@@ -35,7 +35,6 @@ export const BOUNDED_OTHERWISE: Readonly<Record<string, string>> = {
   'postgres/driver/idle-connections.ts': 'connections of the pool',
   'postgres/postgres-sockets.ts': 'connections of the pool',
   'postgres/primary-watch.ts': 'one report for each host of DATABASE_URL, and connections of the pool',
-  'process/workers/run-workers.ts': 'one entry for each worker',
   'runs/judge-page.ts': 'the plan of the run that is judged',
   'runs/judge-run.ts': 'the runs that this process judges',
   'store/sessions/session-head.ts': 'goes with the session that it belongs to, and is counted there',

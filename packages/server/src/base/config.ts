@@ -69,13 +69,6 @@ export const SETTINGS = {
     help: 'PostgreSQL 15 or later, used instead of the embedded database; of several hosts (a:5432,b:5432) the one that takes writes; ?pgbouncer=true behind PgBouncer in transaction mode',
     parse: databaseAddress,
   }),
-  workers: setting({
-    env: 'COUNTERSIGN_WORKERS',
-    flag: 'workers',
-    default: '1',
-    help: 'processes that share the port, at most one per core; pool and connection limits are divided among them',
-    parse: integer(1, 256),
-  }),
   poolSize: setting({
     env: 'COUNTERSIGN_POOL_SIZE',
     flag: 'pool-size',

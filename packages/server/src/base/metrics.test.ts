@@ -1,5 +1,4 @@
 import { expect, test } from 'vitest'
-import { combineFamilies, renderFamilies } from './metric-families.js'
 import { createMetrics } from './metrics.js'
 
 test('counters add up by their labels, and labels are escaped', async () => {
@@ -39,25 +38,4 @@ test('labels that somebody can choose are counted together beyond a thousand', a
   const lines = (await metrics.render()).split('\n').filter((line) => line.startsWith('countersign_requests_total{'))
   expect(lines).toHaveLength(1_001)
   expect(lines.at(-1)).toBe('countersign_requests_total{series="other"} 100')
-})
-
-test('the metrics of several processes become those of one', async () => {
-  const [one, other] = [createMetrics(), createMetrics()]
-  for (const [metrics, calls, height] of [
-    [one, 2, 10],
-    [other, 3, 12],
-  ] as const) {
-    metrics.count('countersign_requests_total', { route: 'r', status: '200' }, calls)
-    metrics.histogram('countersign_request_duration_seconds', { route: 'r' })(0.001)
-    metrics.gauge('countersign_pool_active', 'of a process', () => calls)
-    metrics.gauge('countersign_ledger_height', 'of the database', () => height, 'max')
-  }
-  other.count('countersign_requests_total', { route: 'only', status: '200' })
-  const text = renderFamilies(combineFamilies([await one.collect(), await other.collect()]))
-  expect(text).toContain('countersign_requests_total{route="r",status="200"} 5\n')
-  expect(text).toContain('countersign_requests_total{route="only",status="200"} 1\n')
-  expect(text).toContain('countersign_request_duration_seconds_bucket{route="r",le="0.001"} 2\n')
-  expect(text).toContain('countersign_pool_active 5\n')
-  expect(text).toContain('countersign_ledger_height 12\n')
-  expect(text.match(/# TYPE countersign_requests_total/g)).toHaveLength(1)
 })

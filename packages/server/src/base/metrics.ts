@@ -1,5 +1,3 @@
-import { type Combined, type MetricFamily, renderFamilies } from './metric-families.js'
-
 /** Counters, histograms and gauges in the Prometheus text format. Small enough to be our own. */
 export interface Metrics {
   /** Adds to a counter. Labels have few values each: routes, statuses, reasons; never ids or tenants. */
@@ -9,18 +7,16 @@ export interface Metrics {
   /** The histogram with these labels. */
   histogram(name: HistogramName, labels: Labels): (seconds: number) => void
   /** Registers a gauge that is read when somebody looks. A failed reading leaves it out. */
-  gauge(name: string, help: string, read: () => number | Promise<number>, combined?: Combined): void
+  gauge(name: string, help: string, read: () => number | Promise<number>): void
   /** Registers a gauge with a value for each value of a label. */
   gaugeBy(name: string, help: string, values: GaugeValues): void
-  /** What all of them are worth now. */
-  collect(): Promise<MetricFamily[]>
+  /** What all of them are worth now, as a page. */
   render(): Promise<string>
 }
 
 export interface GaugeValues {
   readonly label: string
   readonly read: () => ReadonlyMap<string, number> | Promise<ReadonlyMap<string, number>>
-  readonly combined?: Combined
 }
 
 type Labels = Readonly<Record<string, string>>
@@ -42,6 +38,8 @@ export const HISTOGRAMS = {
 } as const
 export type HistogramName = keyof typeof HISTOGRAMS
 
+/** A line of the page: name and labels, and the value. */
+type Line = readonly [line: string, value: number]
 /** Values by their labels. */
 type Series = ReadonlyMap<string, number>
 
@@ -56,32 +54,42 @@ interface Histogram {
 export function createMetrics(): Metrics {
   const counters = new Map<string, Map<string, { value: number }>>()
   const histograms = new Map<string, Map<string, Histogram>>()
-  const gauges = new Map<string, { help: string; combined: Combined; read: () => Series | Promise<Series> }>()
+  const gauges = new Map<string, { help: string; read: () => Series | Promise<Series> }>()
   const counterOf = (name: CounterName, labels: Labels) =>
     inSeries(seriesOf(counters, name), labelText(labels), () => ({ value: 0 }))
-  const collect = async (): Promise<MetricFamily[]> => {
-    const families: MetricFamily[] = []
+  const render = async (): Promise<string> => {
+    let page = ''
+    const add = (name: string, help: string, type: 'counter' | 'histogram' | 'gauge', lines: readonly Line[]) => {
+      page += `# HELP ${name} ${help}\n# TYPE ${name} ${type}\n`
+      for (const [line, value] of lines) page += `${line} ${value}\n`
+    }
     for (const [name, help] of Object.entries(COUNTERS)) {
-      const lines = [...(counters.get(name) ?? [])].map(
-        ([labels, { value }]) => [name + braced(labels), value] as const,
-      )
-      families.push({ name, help, type: 'counter', combined: 'sum', lines })
+      const series = [...(counters.get(name) ?? [])]
+      const lines = series.map(([labels, { value }]): Line => [name + braced(labels), value])
+      add(name, help, 'counter', lines)
     }
     for (const [name, help] of Object.entries(HISTOGRAMS)) {
-      const lines = [...(histograms.get(name) ?? [])].flatMap(([labels, histogram]) =>
-        histogramLines(name, labels, histogram),
+      const series = [...(histograms.get(name) ?? [])]
+      add(
+        name,
+        help,
+        'histogram',
+        series.flatMap(([labels, histogram]) => histogramLines(name, labels, histogram)),
       )
-      families.push({ name, help, type: 'histogram', combined: 'sum', lines })
     }
-    for (const [name, { help, combined, read }] of gauges) {
+    for (const [name, { help, read }] of gauges) {
       const series = await Promise.resolve()
         .then(read)
         .catch(() => null)
-      if (series === null) continue
-      const lines = [...series].map(([labels, value]) => [name + braced(labels), value] as const)
-      families.push({ name, help, type: 'gauge', combined, lines })
+      if (series !== null)
+        add(
+          name,
+          help,
+          'gauge',
+          [...series].map(([labels, value]) => [name + braced(labels), value]),
+        )
     }
-    return families
+    return page
   }
   return {
     count: (name, labels = {}, by = 1) => {
@@ -103,19 +111,17 @@ export function createMetrics(): Metrics {
         histogram.total += 1
       }
     },
-    gauge: (name, help, read, combined = 'sum') => {
-      gauges.set(name, { help, combined, read: async () => new Map([['', await read()]]) })
+    gauge: (name, help, read) => {
+      gauges.set(name, { help, read: async () => new Map([['', await read()]]) })
     },
-    gaugeBy: (name, help, { label, read, combined = 'sum' }) => {
+    gaugeBy: (name, help, { label, read }) => {
       gauges.set(name, {
         help,
-        combined,
         read: async () =>
           new Map([...(await read())].map(([value, number]) => [labelText({ [label]: value }), number])),
       })
     },
-    collect,
-    render: async () => renderFamilies(await collect()),
+    render,
   }
 }
 

@@ -27,8 +27,6 @@ export interface Services {
   readonly database: Database
   readonly log: Log
   readonly metrics: Metrics
-  /** What `/metrics` shows: those of all processes of the service. */
-  readonly metricsPage: () => Promise<string>
   /** Everything below that remembers is opened here. */
   readonly memories: Memories
   readonly plans: PlanCache

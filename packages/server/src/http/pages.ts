@@ -37,7 +37,7 @@ export function registerPages(router: Router<Serve>, services: Services, frame: 
     const reason = await readiness()
     return reason === null ? json('{"status":"ready"}') : json(JSON.stringify({ status: 'not_ready', reason }), 503)
   })
-  const metrics = onceAtATime(() => services.metricsPage())
+  const metrics = onceAtATime(() => services.metrics.render())
   page('/metrics', async () => ({
     status: 200,
     body: await metrics(),

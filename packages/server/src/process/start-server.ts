@@ -5,7 +5,7 @@ import type { Config } from '../base/config.js'
 import { secureRandom } from '../base/crypto/secrets.js'
 import { createLog, type Log } from '../base/log.js'
 import { createMemories } from '../base/memory/memories.js'
-import { createMetrics, type Metrics } from '../base/metrics.js'
+import { createMetrics } from '../base/metrics.js'
 import { policyBytes, warmPolicies } from '../base/policy.js'
 import { heldThread } from '../base/work/held-thread.js'
 import { createCaptureRecorder } from '../captures/capture-recorder.js'
@@ -47,10 +47,6 @@ export interface StartOptions {
   wrapDatabase?: (database: Database) => Database
   /** In place of SMTP or the outbox. */
   mailer?: Mailer
-  /** Of a database that is running already, for a worker: it neither starts one nor owns the port. */
-  databaseUrl?: string
-  /** What `/metrics` shows, where this process is not the whole service. */
-  metricsPage?: (metrics: Metrics) => Promise<string>
 }
 
 export interface RunningServer {
@@ -78,11 +74,8 @@ export async function startServer(config: Config, options: StartOptions = {}): P
     for (const stop of undo.splice(0).reverse()) await stop()
   }
   try {
-    let databaseUrl = options.databaseUrl ?? null
-    if (databaseUrl === null) {
-      await probe(config)
-      databaseUrl = config.databaseUrl
-    }
+    await probe(config)
+    let { databaseUrl } = config
     if (databaseUrl === null) {
       const postgres = await startEmbeddedPostgres({ dataFolder: resolve(config.dataFolder), say })
       undo.push(postgres.stop)
@@ -147,30 +140,20 @@ export function createRuntime(config: Config, databaseUrl: string, options: Star
   metrics.gauge('countersign_pool_active', 'Working connections in use', () => database.load().active)
   metrics.gauge('countersign_pool_waiting', 'Requests that wait for a connection', () => database.load().waiting)
   metrics.gauge('countersign_pool_size', 'Working connections there may be', () => database.load().size)
-  metrics.gauge(
-    'countersign_ledger_height',
-    'Ledger events stored, as PostgreSQL estimates it',
-    () => countLedgerEvents(database.sql),
-    'max',
+  metrics.gauge('countersign_ledger_height', 'Ledger events stored, as PostgreSQL estimates it', () =>
+    countLedgerEvents(database.sql),
   )
   metrics.gaugeBy('countersign_set_aside', 'Work that failed too often and is not tried again, by kind', {
     label: 'kind',
     read: () => countSetAside(database.sql),
-    combined: 'max',
   })
-  metrics.gauge(
-    'countersign_ledger_contradictions',
-    'Ledgers that contradict the head that was signed of them',
-    () => countContradictions(database.sql),
-    'max',
+  metrics.gauge('countersign_ledger_contradictions', 'Ledgers that contradict the head that was signed of them', () =>
+    countContradictions(database.sql),
   )
   const version = createVersionWatch({ sql: database.sql, log })
   const clockWatch = createClockWatch({ sql: database.sql, clock, log })
-  metrics.gauge(
-    'countersign_clock_skew_seconds',
-    "How far this process's clock is ahead of the database's",
-    () => clockWatch.skewSeconds(),
-    'max',
+  metrics.gauge('countersign_clock_skew_seconds', "How far this process's clock is ahead of the database's", () =>
+    clockWatch.skewSeconds(),
   )
   const publicUrl = () => url
   const { mailer, terminal } = options
@@ -184,7 +167,6 @@ export function createRuntime(config: Config, databaseUrl: string, options: Star
     database,
     log,
     metrics,
-    metricsPage: () => options.metricsPage?.(metrics) ?? metrics.render(),
     memories,
     plans: createPlanCache(memories.cache('plans')),
     refusedPlans: memories.cache('refused_plans'),
