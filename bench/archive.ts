@@ -44,7 +44,6 @@ try {
       ...database,
     ],
     verify: (size: (typeof SIZES)[number]) => ['verify', to(size)],
-    restore: (size: (typeof SIZES)[number]) => ['restore', to(size), ...database],
   }
   for (const [name, args] of Object.entries(commands)) {
     const [small, large] = [await measure(args('small'), to('small')), await measure(args('large'), to('large'))]

@@ -1,6 +1,6 @@
 import type { Bugs } from './sabotages.js'
 
-/** How sessions are moved into files, and back. */
+/** How sessions are moved into files. */
 export const archiveSabotages: Bugs = {
   'packages/server/src/archives/unfinished-files.ts': [
     {
@@ -58,14 +58,6 @@ export const archiveSabotages: Bugs = {
   ],
   'packages/server/src/store/sessions/content.ts': [
     { breaks: 'archive.erased-again', from: 'and (exists (select from erased)', to: 'and (true' },
-  ],
-  'packages/server/src/archives/restore-archive.ts': [
-    {
-      breaks: 'archive.refused',
-      from: 'if (known?.digest === digest) continue',
-      to: 'if (known !== undefined) continue',
-    },
-    { breaks: 'archive.refused', from: 'if (migration > newest) {', to: 'if (migration > 10_000) {' },
   ],
   'packages/server/src/ledgers/still-stored.ts': [
     { breaks: 'archive.read-meanwhile', from: "throw new ApiError('NOT_FOUND')", to: 'return' },

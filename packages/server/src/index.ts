@@ -1,4 +1,4 @@
-export { ArchiveError, isArchive } from './archives/archive-file.js'
+export { ArchiveError } from './archives/archive-file.js'
 export { YOUNGEST_ARCHIVED_DAYS } from './archives/archive-sessions.js'
 export { type CheckedArchive, type CheckedLedger, checkArchive } from './archives/check-archive.js'
 export { type Config, ConfigError, readConfig, SETTINGS, settingsHelp } from './base/config.js'
@@ -21,8 +21,6 @@ export {
   dropAside,
   findAside,
   keysOf,
-  type RestoredFile,
-  restoreArchives,
   restoreFrom,
   retryAside,
   revokeKeyOf,

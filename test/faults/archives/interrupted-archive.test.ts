@@ -3,7 +3,6 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect } from 'vitest'
 import { type ArchiveOptions, archiveSessions } from '../../../packages/server/src/archives/archive-sessions.js'
-import { restoreArchive } from '../../../packages/server/src/archives/restore-archive.js'
 import { connect } from '../../../packages/server/src/postgres/database.js'
 import type { Sql } from '../../../packages/server/src/postgres/sql.js'
 import { seededRandom } from '../../support/data/random.js'
@@ -56,26 +55,12 @@ async function oldSessions(prefix: string, count: number): Promise<SessionRows> 
 const what = (): ArchiveOptions => ({ tenantId, before: new Date('2021-01-01T00:00:00Z'), idle: false, folder })
 const archiveAll = (sql: Sql) => archiveSessions(sql, what())
 
-/** As `countersign restore FOLDER` does: a file of which everything is back is refused, and in nobody's way. */
-async function restoreAll(sql: Sql): Promise<void> {
-  for (const file of await filesBelow(folder, '.archive.gz'))
-    await restoreArchive(sql, file).catch((error: Error) => {
-      if (!/is in the database already/.test(error.message)) throw error
-    })
-}
-
-type Work = 'archive' | 'restore'
-
-/** Interrupted in both directions: after each nothing is lost or doubled, and a second run finishes. */
-async function thereAndBack(before: SessionRows, interrupted: (work: Work) => Promise<void>): Promise<void> {
-  await interrupted('archive')
+/** Interrupted, and run again: nothing is lost or doubled, and the second run finishes. */
+async function finished(before: SessionRows, interrupted: () => Promise<void>): Promise<void> {
+  await interrupted()
   await whereSessionsAre(runtime.sql, before, folder)
   expect(await archiveAll(runtime.sql)).toMatchObject({ kept: [] })
   expect((await whereSessionsAre(runtime.sql, before, folder)).stored).toEqual([])
-  await interrupted('restore')
-  await whereSessionsAre(runtime.sql, before, folder)
-  await restoreAll(runtime.sql)
-  expect((await whereSessionsAre(runtime.sql, before, folder)).archived).toEqual([])
   for (const file of await filesBelow(folder, '')) await rm(file, { recursive: true, force: true })
 }
 
@@ -86,33 +71,23 @@ async function statementsOf(work: () => Promise<unknown>): Promise<number> {
   return proxy.executed() - before
 }
 
-async function forgetSessions(): Promise<void> {
-  for (const table of ['sessions', 'session_heads', 'session_events'])
-    await runtime.sql`delete from ${runtime.sql(table)} where session_id like 'kill-%' or session_id like 'cut-%'`
-}
-
-const WORK: Readonly<Record<Work, (sql: Sql) => Promise<unknown>>> = { archive: archiveAll, restore: restoreAll }
-
 proves(
   'archive.interrupted',
   'the database goes away at any statement, or does the work and its answer is lost',
   async () => {
-    const before = await oldSessions('cut', FEW)
-    const all = { archive: await statementsOf(() => archiveAll(operator)), restore: 0 }
-    all.restore = await statementsOf(() => restoreAll(operator))
-    const most = Math.max(all.archive, all.restore)
+    await oldSessions('count', FEW)
+    const all = await statementsOf(() => archiveAll(operator))
     // The last statements are those that matter most: they remove, and commit.
-    const moments = Array.from({ length: most }, (_, at) => at).filter((at) => at < 2 || rounds(random(), 0) < 0.02)
+    const moments = Array.from({ length: all }, (_, at) => at).filter((at) => at < 2 || rounds(random(), 0) < 0.02)
     for (const fromEnd of moments) {
-      for (const fault of [proxy.cut, proxy.loseNextAnswer]) {
-        await thereAndBack(before, async (work) => {
-          proxy.after(Math.max(1, all[work] - fromEnd), fault)
-          await expect(WORK[work](operator)).rejects.toThrow()
+      for (const [name, fault] of Object.entries({ cut: proxy.cut, lose: proxy.loseNextAnswer })) {
+        await finished(await oldSessions(`${name}-${fromEnd}`, FEW), async () => {
+          proxy.after(Math.max(1, all - fromEnd), fault)
+          await expect(archiveAll(operator)).rejects.toThrow()
           proxy.resume()
         })
       }
     }
-    await forgetSessions()
   },
   PATIENCE_MS,
 )
@@ -121,22 +96,26 @@ proves(
   'archive.interrupted',
   'the command is killed with -9 at any moment',
   async () => {
-    const before = await oldSessions('kill', MANY)
-    const database = ['--database-url', proxy.url]
-    const args = {
-      archive: ['archive', '--before', '2021-01-01', '--to', folder, '--tenant', tenantId, ...database],
-      restore: ['restore', folder, ...database],
-    }
-    const all = { archive: await statementsOf(() => archiveAll(operator)), restore: 0 }
-    all.restore = await statementsOf(() => restoreAll(operator))
+    const args = [
+      'archive',
+      '--before',
+      '2021-01-01',
+      '--to',
+      folder,
+      '--tenant',
+      tenantId,
+      '--database-url',
+      proxy.url,
+    ]
+    await oldSessions('count-more', MANY)
+    const all = await statementsOf(() => archiveAll(operator))
     for (let round = 0; round < rounds(1, 60); round += 1) {
-      await thereAndBack(before, async (work) => {
-        const command = countersign(args[work])
-        proxy.after(1 + Math.floor(random() * all[work]), () => command.child.kill('SIGKILL'))
+      await finished(await oldSessions(`kill-${round}`, MANY), async () => {
+        const command = countersign(args)
+        proxy.after(1 + Math.floor(random() * all), () => command.child.kill('SIGKILL'))
         expect(await command.ended).toBe('SIGKILL')
       })
     }
-    await forgetSessions()
   },
   PATIENCE_MS,
 )

@@ -4,7 +4,6 @@ import { insertArchivedLedgers } from '../../../packages/server/src/store/archiv
 import {
   type ArchivedRow,
   deleteArchivedRows,
-  insertArchivedRows,
   readArchivedRows,
 } from '../../../packages/server/src/store/archives/archived-rows.js'
 import { throughSql } from '../../support/postgres/watched-sql.js'
@@ -12,6 +11,7 @@ import { proves } from '../../support/proves.js'
 import { LOOKUP } from '../../support/runtime/governed-session.js'
 import { withOwnedRuntime } from '../../support/runtime/with-runtime.js'
 import { openWorkflow } from '../../support/runtime/workflow.js'
+import { insertRows } from '../../support/volume/insert-rows.js'
 
 /** Called before each statement of the service outside a transaction. */
 let onStatement: () => Promise<void> = async () => {}
@@ -65,7 +65,7 @@ const removeRows = (): Promise<ArchivedRow[]> =>
 const putBack = (rows: readonly ArchivedRow[]) =>
   runtime.sql.begin(async (tx) => {
     await tx`delete from archived_ledgers`
-    for (const { table, json } of rows) await insertArchivedRows(tx as Tx, table, [json])
+    for (const { table, json } of rows) await insertRows(tx as Tx, table, [json])
   })
 
 const params = { session_id: 'read', workflow_id: workflowId }

@@ -1,9 +1,9 @@
 import type { Facts } from '../facts.js'
 
-/** What holds of sessions that an operator moves into files, and of bringing them back. */
+/** What holds of sessions that an operator moves into files. */
 export const archive = {
   'archive.round-trip':
-    'Sessions that ended before the date leave the database for a file that verifies, and restoring it brings every row back as it was; younger, running and idle ones stay',
+    'Sessions that ended before the date leave the database for a file that verifies and holds every row as it was; younger, running and idle ones stay',
   'archive.every-table':
     'Every table that holds rows of a session or workflow is archived with them, or is named as one that has a retention of its own',
   'archive.workflow-whole': 'A workflow is archived with all its sessions, or not at all',
@@ -12,7 +12,7 @@ export const archive = {
   'archive.full-disk':
     'A disk that fills up while a file is written ends the run at once, with why, and removes nothing',
   'archive.interrupted':
-    'An archive or restore that is killed or loses the database, at any moment, leaves each session whole, in the database or in a file that verifies; the next run finishes it',
+    'An archive run that is killed or loses the database, at any moment, leaves each session whole, in the database or in a file that verifies; the next run finishes it',
   'archive.read-meanwhile':
     'Whoever reads a ledger, its proof or its timeline while it is archived gets all of it, or is told that it was archived; nobody takes it for broken',
   'archive.unchanged-rows-only':
@@ -30,8 +30,7 @@ export const archive = {
     'A tenant for which archiving fails is named, with why and how much of it was archived, and the run ends with 1; the others are archived',
   'archive.large-plans':
     'However many large plans the sessions of a tenant have, archiving and verifying them takes the memory of a few',
-  'archive.refused':
-    'A file that was changed, cut off, written for another tenant or by another schema, or restored already is refused, with why; nothing of it is stored',
+  'archive.refused': 'A file that was changed, cut off or holds rows of another tenant is refused, with why',
   'archive.answer':
     'A request for an archived session or workflow is answered with when it was archived, and its id is not used again',
   'archive.signed-heads': 'The signing of heads takes an archived ledger for no removed one',

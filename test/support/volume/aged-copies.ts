@@ -1,7 +1,7 @@
 import { chainEvent } from '@countersign/engine'
 import type { LedgerHead, SessionEvent } from '@countersign/protocol'
 import type { Sql, Tx } from '../../../packages/server/src/postgres/sql.js'
-import { insertArchivedRows } from '../../../packages/server/src/store/archives/archived-rows.js'
+import { insertRows } from './insert-rows.js'
 
 export interface AgedCopies {
   readonly tenantId: string
@@ -71,7 +71,7 @@ async function storeSome(
       copies.get(table)?.push(...copied.map((row) => JSON.stringify(row)))
     }
   }
-  for (const [table, rows] of copies) await insertArchivedRows(tx, table, rows)
+  for (const [table, rows] of copies) await insertRows(tx, table, rows)
 }
 
 function aged(

@@ -60,7 +60,7 @@ export const verify: Command = {
       const from = { ...values, isFile: isFile(subject, values) }
       if (from.isFile && (rest.length > 0 || isFolder(subject) || (await isPacked(subject)))) {
         if (head !== null || values.save !== undefined)
-          throw new UsageError('--head and --save are for one ledger: restore the archive, and name the session')
+          throw new UsageError('--head and --save are for one ledger that the server still has')
         // With it comes the server's code, which no other file needs.
         const { reportArchives } = await import('../report/archive-report.js')
         return await reportArchives(await archivesIn(positionals), await keysFor(from), terminal)

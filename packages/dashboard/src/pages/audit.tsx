@@ -35,7 +35,6 @@ export const ACTIONS: Record<AuditEntry['action'], string> = {
   set_aside_retried: 'Work tried again',
   set_aside_dropped: 'Failed work dropped',
   sessions_archived: 'Sessions archived',
-  sessions_restored: 'Sessions restored',
   plan_submitted: 'Plan submitted',
   plan_edited: 'Draft edited',
   plan_approved: 'Plan approved',

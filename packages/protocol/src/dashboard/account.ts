@@ -84,7 +84,6 @@ export const AUDIT_ACTIONS = [
   'set_aside_retried',
   'set_aside_dropped',
   'sessions_archived',
-  'sessions_restored',
   'plan_submitted',
   'plan_edited',
   'plan_approved',

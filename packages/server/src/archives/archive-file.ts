@@ -7,7 +7,7 @@ import { createGzip } from 'node:zlib'
 import { gunzippedLines, isUnpackable } from '../base/gzip-lines.js'
 import { ARCHIVED_TABLES, type ArchivedRow, PLANS } from '../store/archives/archived-rows.js'
 
-/** Why sessions cannot be archived or restored. The message says what to do. */
+/** Why sessions cannot be archived, or a file cannot be read. The message says what to do. */
 export class ArchiveError extends Error {
   override name = 'ArchiveError'
 }
@@ -122,15 +122,6 @@ export async function readArchive<Result>(
     throw error
   } finally {
     await lines.return(undefined)
-  }
-}
-
-/** Whether the file says that it is an archive. */
-export async function isArchive(file: string): Promise<boolean> {
-  try {
-    return await readArchive(file, async () => true)
-  } catch {
-    return false
   }
 }
 

@@ -34,6 +34,6 @@ async function findArchived(ctx: Context, { session, workflow }: AskedFor): Prom
 }
 
 const inWords = ({ ledger, archivedAt, file }: ArchivedLedger) => ({
-  detail: `this ${ledger} was archived on ${archivedAt.toISOString().slice(0, 10)}: to bring it back, ask the operator to run countersign restore with the file ${file}`,
+  detail: `this ${ledger} was archived on ${archivedAt.toISOString().slice(0, 10)}: its ledger is in the file ${file}, which the operator has and countersign verify checks`,
   archived_at: archivedAt.toISOString(),
 })

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { LIMITS, type Quota } from '@countersign/protocol'
-import { ArchiveError, ArchivePlaceError, isOfDisk } from '../archives/archive-file.js'
+import { ArchivePlaceError, isOfDisk } from '../archives/archive-file.js'
 import {
   type Archived,
   type ArchiveOptions,
@@ -8,7 +8,6 @@ import {
   nothingArchived,
   requireOld,
 } from '../archives/archive-sessions.js'
-import { type Restored, restoreArchive } from '../archives/restore-archive.js'
 import type { Config } from '../base/config.js'
 import { makeApiKey, makeId } from '../base/crypto/secrets.js'
 import { connect, createDatabase } from '../postgres/database.js'
@@ -152,23 +151,6 @@ export const archiveTo = (
 
 const failsForAll = (error: unknown): boolean =>
   error instanceof ArchivePlaceError || isOfDisk(error) || databaseTrouble(error) === 'unavailable'
-
-export type RestoredFile = Restored | { readonly refused: string }
-
-/** Puts the sessions of archives back, file by file. What is refused is in nobody's way. */
-export const restoreArchives = (
-  files: readonly string[],
-  config: Config,
-  report: (file: string, result: RestoredFile) => void,
-): Promise<void> =>
-  onConnection(config, async (sql) => {
-    for (const file of files) report(file, await restoreArchive(sql, file).catch(refusal))
-  })
-
-function refusal(error: unknown): { readonly refused: string } {
-  if (error instanceof ArchiveError) return { refused: error.message }
-  throw error
-}
 
 /** So many are listed; whoever has more looks at the metrics first. */
 const LISTED_AT_MOST = 1_000

@@ -5,7 +5,7 @@ import { DATABASE_USAGE, SETTING_FLAGS } from '../start.js'
 
 export const archive: Command = {
   usage: [`archive --before DATE --to FOLDER [--tenant TENANT] [--idle] ${DATABASE_USAGE}`],
-  summary: 'move old sessions into files that `verify` checks and `restore` brings back, while the server runs',
+  summary: 'move old sessions into files that `verify` checks, while the server runs',
   help: () =>
     [
       'Moves sessions that have ended and of which nothing was written since DATE (such as 2026-01-31, UTC) into compressed',

@@ -32,19 +32,6 @@ export const SESSION_NOT_ARCHIVED = `not exists (
         select from archived_ledgers where tenant_id = :tenant_id::text and id = :session_id::text and ledger = 'session'
       )`
 
-/** Those of the ledgers that are archived, held until the transaction ends. */
-export function lockArchivedLedgers(tx: Tx, tenantId: string, ids: readonly string[]): Promise<ArchivedLedger[]> {
-  return tx<ArchivedLedger[]>`
-    select ledger, id, archived_at, file, digest from archived_ledgers
-    where tenant_id = ${tenantId} and id = any (${[...ids]}::text[])
-    order by id collate "C", ledger for update`
-}
-
-/** Whether there is such a tenant. It stays until the transaction ends, and its requests go on. */
-export async function keepTenant(tx: Tx, tenantId: string): Promise<boolean> {
-  return (await tx`select 1 from tenants where tenant_id = ${tenantId} for key share`).length === 1
-}
-
 /** Whether the session or workflow is in its table. */
 export async function isStored(sql: Queryable, { tenantId, ledger, id }: Name): Promise<boolean> {
   const rows =
@@ -83,13 +70,4 @@ export async function insertArchivedLedgers(
     insert into archived_ledgers (tenant_id, ledger, id, archived_at, file, digest, seq, hash)
     select ${tenantId}, l.ledger, l.id, statement_timestamp(), ${file}, ${digest}, l.seq, l.hash
     from json_to_recordset(${JSON.stringify(rows)}::text::json) as l (ledger text, id text, seq bigint, hash text)`
-}
-
-export async function deleteArchivedLedgers(
-  tx: Tx,
-  { tenantId, digest, ids }: { readonly tenantId: string; readonly digest: string; readonly ids: readonly string[] },
-): Promise<void> {
-  await tx`
-    delete from archived_ledgers
-    where tenant_id = ${tenantId} and id = any (${[...ids]}::text[]) and digest = ${digest}`
 }

@@ -119,15 +119,3 @@ export async function deleteArchivedRows(tx: Tx, batch: Batch): Promise<void> {
     await tx`delete from ${tx(name)} t where ${where(tx, batch)}`
   }
 }
-
-/** Puts rows of one table back. A plan may be there. Throws a violation of the key where another row is. */
-export async function insertArchivedRows(tx: Tx, table: string, rows: readonly string[]): Promise<void> {
-  const [first] = rows
-  if (first === undefined) return
-  // By their names: columns that came later get their default.
-  const columns = tx(Object.keys(JSON.parse(first) as object))
-  await tx`
-    insert into ${tx(table)} (${columns})
-    select ${columns} from json_populate_recordset(null::${tx(table)}, ${`[${rows.join()}]`}::text::json)
-    ${table === PLANS ? tx`on conflict do nothing` : tx``}`
-}
