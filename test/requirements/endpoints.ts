@@ -9,7 +9,8 @@ export const endpoints = {
   'endpoint.session-get.pending': 'The session view holds the pending calls when they are asked for',
   'endpoint.session-get.pending-on-request': 'The session view leaves the pending calls out when they are not asked for',
   'endpoint.session-list': 'GET /api/v1/replay/sessions lists the sessions of the tenant, filtered, page by page',
-  'endpoint.agent-stop': 'POST /api/v1/replay/agents/stop kills the sessions of one agent and says which it could not kill',
+  'endpoint.agent-stop':
+    'POST /api/v1/replay/agents/stop kills the sessions of one agent and says which it could not kill, or that no agent of that name is known',
   'endpoint.preflight': 'POST …/preflight prepares a request bound to the current state version',
   'endpoint.preflight.prepared-request-id': "The preflight's answer has a prepared_request_id",
   'endpoint.preflight.rejects': 'POST …/preflight rejects stale and invalid writes',

@@ -2,7 +2,8 @@ import type { Facts } from './facts.js'
 
 export const errors = {
   'cli.session': '`countersign session` lists, shows and kills sessions with an API key',
-  'cli.agent-stop': '`countersign agent stop` kills every running session of an agent, says how many, and exits 1 when one could not be killed',
+  'cli.agent-stop':
+    '`countersign agent stop` kills every running session of an agent, says how many, and exits 1 when one could not be killed or no agent of that name is known, with similar names',
   'cli.closed-pipe': 'A command whose output nobody reads any more, as in a pipe to head, ends quietly with the code of its result',
   'cli.consistent': 'Commands of the command line take the same variables, print snake_case JSON, exit 2 for wrong usage and overwrite no backup',
   'error.code': 'An error of the client carries the code with which the server refused',

@@ -50,6 +50,25 @@ describe('countersign agent stop', () => {
     },
   )
 
+  proves(
+    ['endpoint.agent-stop', 'cli.agent-stop'],
+    'an agent that nobody knows is an error with similar names',
+    async () => {
+      await Promise.all([opened('biller', 1), opened('billers', 1)])
+      expect(await execute(agent, 'stop', 'BILER')).toEqual({
+        code: 1,
+        printed: '',
+        noted: 'error no agent named BILER is known: did you mean biller, billers?',
+      })
+      expect(await execute(agent, 'stop', 'unlike-any')).toMatchObject({
+        code: 1,
+        noted: 'error no agent named unlike-any is known: countersign session list shows names',
+      })
+      const { printed } = await execute(agent, 'stop', 'biler', '--json')
+      expect(JSON.parse(printed)).toMatchObject({ killed: [], similar: ['biller', 'billers'] })
+    },
+  )
+
   test('sessions that nobody has held for a day only with --all', async () => {
     const [old = '', held = ''] = await opened('idler', 2)
     await abandon([old])
@@ -58,7 +77,7 @@ describe('countersign agent stop', () => {
     expect(noted).toBe('1 that nobody has held for a day were left as they are: --all kills them')
     expect([await statusOf(old), await statusOf(held)]).toEqual(['ACTIVE', 'KILLED'])
     const json = JSON.parse((await execute(agent, 'stop', 'idler', '--all', '--json')).printed)
-    expect(json).toEqual({ agent: 'idler', killed: [old], failed: [], idle: 0, error: null })
+    expect(json).toEqual({ agent: 'idler', killed: [old], failed: [], idle: 0, similar: null, error: null })
   })
 
   proves(

@@ -18,7 +18,7 @@ async function stop(answers: readonly (Partial<StopAgentReply> | number)[], ...a
     asked.push(JSON.parse(Buffer.concat(chunks).toString()))
     const answer = left.shift() ?? {}
     response.writeHead(typeof answer === 'number' ? answer : 200, { 'content-type': 'application/json' })
-    response.end(JSON.stringify({ killed: [], failed: [], more: false, idle: 0, ...(answer as object) }))
+    response.end(JSON.stringify({ killed: [], failed: [], more: false, idle: 0, similar: null, ...(answer as object) }))
   })
   await new Promise<void>((listening) => server?.listen(0, '127.0.0.1', listening))
   const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`

@@ -12,14 +12,18 @@ export const agent: Command = {
       'Running is a session that a program has held within the last day. --all kills older ones as well.',
       'The agent can open new sessions afterwards: revoke its API key to keep it from that (dashboard, or key revoke).',
       'Without --url and --key, COUNTERSIGN_API_URL and COUNTERSIGN_API_KEY are used.',
-      'Exit codes: 0 all are killed, or there was none; 1 some could not be killed, or the server cannot be reached; 2 wrong usage.',
+      'Exit codes: 0 all are killed, or none was running; 1 some could not be killed, no agent of that name is known, or the server cannot be reached; 2 wrong usage.',
     ].join('\n'),
   run: async (args, { print, note }) => {
     const given = readArguments(args)
     const stopped = await stopAll(given)
-    const { killed, failed, error } = stopped
+    const { killed, failed, error, similar } = stopped
     if (given.json) print(JSON.stringify({ agent: given.name, ...stopped }, null, 2))
-    else {
+    else if (similar !== null) {
+      const meant =
+        similar.length === 0 ? 'countersign session list shows names' : `did you mean ${similar.join(', ')}?`
+      note(`error no agent named ${given.name} is known: ${meant}`)
+    } else {
       print(`killed ${killed.length} ${killed.length === 1 ? 'session' : 'sessions'} of ${given.name}`)
       for (const { session_id, problem } of failed) note(`error ${session_id} could not be killed: ${problem}`)
       if (error !== null) note(`error ${error}`)
@@ -27,7 +31,7 @@ export const agent: Command = {
         note(`${stopped.idle} that nobody has held for a day were left as they are: --all kills them`)
       if (failed.length > 0 || error !== null) note('run the command again: what is killed stays killed')
     }
-    return failed.length > 0 || error !== null ? 1 : 0
+    return failed.length > 0 || error !== null || similar !== null ? 1 : 0
   },
 }
 
@@ -50,6 +54,7 @@ interface Stopped {
   readonly killed: readonly string[]
   readonly failed: StopAgentReply['failed']
   readonly idle: number
+  readonly similar: StopAgentReply['similar']
   /** Why it ended early; null: nothing was left to kill. */
   readonly error: string | null
 }
@@ -58,8 +63,11 @@ interface Stopped {
 async function stopAll({ name, all, reason, service }: ReturnType<typeof readArguments>): Promise<Stopped> {
   const killed: string[] = []
   const body = { agent: name, all, ...(reason !== undefined && { reason }) }
-  let last: StopAgentReply = { killed: [], failed: [], more: true, idle: 0 }
-  const stopped = (error: string | null): Stopped => ({ killed, failed: last.failed, idle: last.idle, error })
+  let last: StopAgentReply = { killed: [], failed: [], more: true, idle: 0, similar: null }
+  const stopped = (error: string | null): Stopped => {
+    const { failed, idle, similar } = last
+    return { killed, failed, idle, similar, error }
+  }
   try {
     for (let round = 0; round < MAX_ROUNDS; round++) {
       last = await stopBatch(service, body)

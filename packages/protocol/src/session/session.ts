@@ -226,6 +226,8 @@ export const stopAgentReply = z.strictObject({
   more: z.boolean(),
   /** Sessions that may go on and that nobody has held for a day. */
   idle: z.int(),
+  /** Null unless no agent of that name is known: then agents whose names are close to it. */
+  similar: z.array(z.string()).nullable(),
 })
 export type StopAgentReply = z.infer<typeof stopAgentReply>
 

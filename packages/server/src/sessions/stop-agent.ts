@@ -1,8 +1,11 @@
+import { closestName } from '@countersign/engine'
 import { ERRORS, type Input, type Reply, type Routes, type StopAgentReply } from '@countersign/protocol'
 import { ApiError } from '../base/api-error.js'
 import type { Context } from '../context/context.js'
 import { inRead } from '../context/work.js'
 import { databaseTrouble } from '../postgres/database-error.js'
+import { isKnownAgent } from '../store/dashboard/agents.js'
+import { listAgentNames } from '../store/dashboard/shared-limit-usage.js'
 import { sessionsToStop } from '../store/sessions/sessions.js'
 import { kill } from './kill.js'
 
@@ -10,6 +13,8 @@ import { kill } from './kill.js'
 const BATCH = 100
 const AT_A_TIME = 2
 const BEGIN_WITHIN_MS = 10_000
+/** So many names of agents instead of one that is not known. */
+const SIMILAR = 5
 
 /**
  * Kills the sessions of an agent, the newest first, each as `kill` does. What cannot be killed is named, and does not
@@ -42,7 +47,16 @@ export async function stopAgent(
   }
   await Promise.all(Array.from({ length: AT_A_TIME }, killInTurn))
   const more = waiting.length > 0 || found.ids.length > BATCH
-  return { killed, failed, more, idle: all ? 0 : found.idle }
+  const similar = found.ids.length + found.idle > 0 ? null : await namesInsteadOf(ctx, agent)
+  return { killed, failed, more, idle: all ? 0 : found.idle, similar }
+}
+
+/** Names that may be meant by one that no agent has; null if one has it. */
+async function namesInsteadOf(ctx: Context, agent: string): Promise<string[] | null> {
+  const { tenantId } = ctx.tenant
+  if (await inRead(ctx, (sql) => isKnownAgent(sql, tenantId, agent))) return null
+  const names = await inRead(ctx, (sql) => listAgentNames(sql, tenantId))
+  return names.filter((name) => closestName(agent, [name]) !== null).slice(0, SIMILAR)
 }
 
 /** What is wrong with one session; null for what is wrong with all. */

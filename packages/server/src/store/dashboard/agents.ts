@@ -28,6 +28,17 @@ export async function listKnownAgents(sql: Queryable, tenantId: string): Promise
     order by l.learned_at desc nulls last, agent limit 200`
 }
 
+/** An agent of that name began a session, was learned from or was given a plan. */
+export async function isKnownAgent(sql: Queryable, tenantId: string, agent: string): Promise<boolean> {
+  const [row] = await sql<{ known: boolean }[]>`
+    select coalesce((
+        select agent = ${agent} from sessions where tenant_id = ${tenantId} and agent >= ${agent} order by agent limit 1
+      ), false)
+      or exists (select from governance_plans where tenant_id = ${tenantId} and agent = ${agent})
+      or exists (select from learned_tools where tenant_id = ${tenantId} and agent = ${agent}) as known`
+  return row?.known === true
+}
+
 /** Sessions of an agent whose last event is looked at, the newest. */
 const NEWEST = 10
 
