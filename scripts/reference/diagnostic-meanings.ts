@@ -26,6 +26,7 @@ export const DIAGNOSTIC_MEANINGS: Readonly<Record<DiagnosticType, string>> = {
   replay_throttled: "The tenant's quota is used up for now. The call waits and is sent again.",
   replay_turn_waiting:
     'A call has waited long for the previous one, which is probably a stream that is not being read.',
+  replay_calls_given_up: 'Calls were given up when a newer turn began before they ran; `tools` names the tools.',
   replay_tool_waiting:
     'A turn, or `restore()`, has waited long for wrapped tools that have not ended: `tools` names them.',
   replay_arguments_differ:

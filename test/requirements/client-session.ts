@@ -18,6 +18,7 @@ export const clientSession = {
   'session.get-last-shadow-delta.shadow-only': 'getLastShadowDelta() has nothing to return outside shadow mode',
   'session.get-last-trace': 'getLastTrace() returns how the latest call was judged',
   'session.tools.refusal-words': 'Of a tool that does not run, the model is told why and the error says what the program should do',
+  'session.tools.given-up': 'A call that did not run before the next turn began is given up: a diagnostic names its tool, and whoever runs it later is told so',
   'session.tools': 'tools holds the wrapped executors when the option was given',
   'session.tools.absent': 'tools is absent when the option was not given',
   'session.narrow': 'narrow() restricts the session to the listed tools',

@@ -1,5 +1,10 @@
 import { expect, vi } from 'vitest'
-import { ReplayContractError, type ReplayOptions, type ToolContext } from '../../../packages/sdk/src/index.js'
+import {
+  type Diagnostic,
+  ReplayContractError,
+  type ReplayOptions,
+  type ToolContext,
+} from '../../../packages/sdk/src/index.js'
 import { proves } from '../../support/proves.js'
 import { callNames, calls, results, says } from '../../support/runtime/agent.js'
 import { withAgentAndRuntime } from '../../support/runtime/with-runtime.js'
@@ -501,5 +506,42 @@ proves(
     expect(await answering.session.tools?.look?.({}, { callId: 'c2' })).toBe(
       '"look" was blocked (killed). The session was stopped. Make no more tool calls.',
     )
+  },
+)
+
+proves(
+  'session.tools.given-up',
+  'a call that the next turn found not run says so, in a diagnostic and to its runner',
+  async () => {
+    const events: Diagnostic[] = []
+    const { session, ask } = withTools(
+      { look: () => 'seen', pay: () => null },
+      { diagnostics: (event) => events.push(event) },
+    )
+    agent.provider.enqueue(
+      calls(['look', { at: 'x' }, 'c1']),
+      calls(['look', { at: 'y' }, 'c2']),
+      calls(['look', { at: 'z' }, 'c1']),
+    )
+    await ask(['look'])
+    await ask(['look'])
+    const error = await session.tools?.look?.({ at: 'x' }, { callId: 'c1' }).catch((thrown: unknown) => thrown)
+    expect(String(error)).toContain('the call was given up when a newer turn began before it ran')
+    expect(error).toMatchObject({
+      decision: { blocked: [{ remedy: expect.stringContaining('given up when a newer turn') }] },
+    })
+    expect(events).toEqual([
+      {
+        type: 'replay_calls_given_up',
+        session_id: session.sessionId,
+        tools: ['look'],
+        detail: expect.stringContaining('calls of look were given up when a newer turn began before they ran'),
+      },
+    ])
+    expect(await session.tools?.look?.({ at: 'y' }, { callId: 'c2' })).toBe('seen')
+    await ask(['look'])
+    expect(await session.tools?.look?.({ at: 'z' }, { callId: 'c1' })).toBe('seen')
+    await expect(session.tools?.look?.({ at: 'z' }, { callId: 'c1' })).rejects.toThrow('no allowed call of look')
+    expect((await receiptsOf(session.sessionId))[0]).toMatchObject({ outcome: 'not_executed' })
   },
 )

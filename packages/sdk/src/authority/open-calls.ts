@@ -47,6 +47,10 @@ export interface OpenCalls {
   /** Forgets a call that is another's to settle: it leaves no evidence here. */
   drop(call: OpenCall): void
   resolve(call: OpenCall, receipt: Receipt): void
+  /** Resolves a call that a newer turn found not run, and remembers it for whoever runs it later. */
+  giveUp(call: OpenCall, receipt: Receipt): void
+  /** Calls that were given up, the newest of each id. */
+  givenUp(): readonly OpenCall[]
   allowed(): readonly OpenCall[]
   /** Those about which a person has not answered yet. */
   asking(): readonly OpenCall[]
@@ -69,8 +73,12 @@ export interface EvidenceBatch {
   readonly items: Evidence[]
 }
 
+/** A session remembers so many calls that it gave up. */
+const GIVEN_UP = 64
+
 export function createOpenCalls(): OpenCalls {
   let calls: OpenCall[] = []
+  let givenUp: OpenCall[] = []
   let gathered: EvidenceBatch[] = []
   let waiters: { until: 'idle' | 'resolved'; wake(): void }[] = []
 
@@ -91,8 +99,19 @@ export function createOpenCalls(): OpenCalls {
 
   const running = (): readonly OpenCall[] => calls.filter(({ state }) => state === 'running')
 
+  const resolve = (call: OpenCall, receipt: Receipt): void => {
+    call.state = 'resolved'
+    const { callId, toolName, by } = call
+    const evidence = { call: { callId, toolName }, receipt }
+    const batch = gathered.find((one) => one.by === by)
+    if (batch === undefined) gathered.push({ by, items: [evidence] })
+    else batch.items.push(evidence)
+    wakeWaiters()
+  }
+
   return {
     add(opened) {
+      if (givenUp.length > 0) givenUp = givenUp.filter(({ callId }) => !opened.some((call) => call.callId === callId))
       calls = [...calls.filter(({ state }) => state !== 'resolved'), ...opened]
     },
     start(call) {
@@ -106,15 +125,12 @@ export function createOpenCalls(): OpenCalls {
       calls = calls.filter((one) => one !== call)
       wakeWaiters()
     },
-    resolve(call, receipt) {
-      call.state = 'resolved'
-      const { callId, toolName, by } = call
-      const evidence = { call: { callId, toolName }, receipt }
-      const batch = gathered.find((one) => one.by === by)
-      if (batch === undefined) gathered.push({ by, items: [evidence] })
-      else batch.items.push(evidence)
-      wakeWaiters()
+    resolve,
+    giveUp(call, receipt) {
+      givenUp = [...givenUp.slice(1 - GIVEN_UP), call]
+      resolve(call, receipt)
     },
+    givenUp: () => givenUp,
     allowed: () => calls.filter(({ state }) => state === 'allowed'),
     asking: () => calls.filter(({ state }) => state === 'asking'),
     isIdle: () => isReached('idle'),

@@ -40,6 +40,8 @@ export interface DiagnosticEvents {
   replay_throttled: { session_id: string; wait_ms: number; detail: string }
   /** A call has waited long for the previous one, which is probably a stream that is not being read. */
   replay_turn_waiting: { session_id: string; detail: string }
+  /** Calls were given up when a newer turn began before they ran; `tools` names the tools. */
+  replay_calls_given_up: { session_id: string; tools: readonly string[]; detail: string }
   /** A turn, or `restore()`, has waited long for wrapped tools that have not ended: `tools` names them. */
   replay_tool_waiting: { session_id: string; tools: readonly string[]; detail: string }
   /**

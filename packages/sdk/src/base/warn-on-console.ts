@@ -30,6 +30,7 @@ export function consoleText(event: Diagnostic): string | null {
     case 'capture_error':
     case 'replay_protection_level':
     case 'replay_turn_waiting':
+    case 'replay_calls_given_up':
     case 'replay_arguments_differ':
     case 'replay_throttled':
     case 'replay_control_refused':

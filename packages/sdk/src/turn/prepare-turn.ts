@@ -15,7 +15,7 @@ import { timesIn } from './register-calls.js'
 import { type ReportedResults, readReportedResults } from './reported-results.js'
 import { createTrace } from './trace.js'
 import type { Prepared } from './turn-hooks.js'
-import type { TurnRequest, TurnSession } from './turn-session.js'
+import { binds, type TurnRequest, type TurnSession } from './turn-session.js'
 
 /** A request at the start of its turn. */
 export function openRequest(
@@ -126,19 +126,25 @@ function writtenRequest(request: TurnRequest['request']): JsonValue {
 
 /** Before the next step, every allowed call gets an outcome. */
 export function resolveEarlierCalls(session: TurnSession, provider: Provider, { view, request }: TurnRequest): void {
-  const { openCalls, settings } = session
+  const { openCalls, settings, notes } = session
   if (settings.shared !== null) {
     resolveByHistory(session, readReportedResults(provider.readMessages(request)))
     return
   }
-  for (const call of openCalls.asking()) openCalls.resolve(call, reportedReceipt(call, 'not_executed'))
+  const notRun = [...openCalls.asking()]
   for (const call of openCalls.allowed()) {
     const isWrapped = settings.tools?.has(call.toolName) ?? false
     const answered = timesIn(view.answeredCallIds, call.callId)
     const outcome = isWrapped ? outcomeNotRun(answered) : outcomeReported(call, answered)
+    if (outcome === 'not_executed') {
+      notRun.push(call)
+      continue
+    }
     if (answered > call.answeredBefore) reportUnproven(session, call, isWrapped)
     openCalls.resolve(call, reportedReceipt(call, outcome))
   }
+  for (const call of notRun) openCalls.giveUp(call, reportedReceipt(call, 'not_executed'))
+  if (notRun.length > 0 && binds(session)) notes.gaveUp(notRun.map(({ toolName }) => toolName))
 }
 
 /** A gateway runs no tool: what became of one stands in the conversation, with its result. */

@@ -227,6 +227,11 @@ async function claim(call: OpenCall, runtime: ToolRuntime): Promise<ReplayContra
   }
 }
 
+const GIVEN_UP = {
+  remedy: 'The call was given up when a newer turn began before it ran. Call the tool again if it is still needed.',
+  advice:
+    'the call was given up when a newer turn began before it ran; run the calls of an answer before the next model call',
+} as const
 const READ_OTHERWISE = {
   remedy: 'The tool did not run: its arguments are not those that were allowed. Call it again.',
   advice: 'the server judged other arguments than this process has read; propose the call again',
@@ -251,6 +256,11 @@ function runUnjudged({ name, executor, args, callId }: Invocation, runtime: Tool
 
 /** The call was blocked, or waits for a person, or nobody knows of it. */
 function notAllowed(runtime: ToolRuntime, invocation: Invocation): ReplayContractError {
+  const { call: givenUp } = matchCall(runtime.openCalls.givenUp(), invocation)
+  if (givenUp !== null) {
+    const decision = blockedDecision(givenUp.decision, 'execution_constraint_violated', GIVEN_UP.remedy)
+    return blocked(runtime, decision, GIVEN_UP.advice)
+  }
   const verdict = runtime.verdicts?.meant(invocation) ?? null
   if (verdict === null || verdict.decision === null || verdict.verdict === 'allow') {
     return noAllowedCall(runtime, invocation)

@@ -49,6 +49,8 @@ export interface TurnNotes {
   watched(stance: Stance, removed: readonly NarrowedTool[], decisions: readonly Decision[]): void
   /** A call was answered without evidence: its wrapper did not run it, or it has none and the contract asks for it. */
   unproven(toolName: string, isWrapped: boolean): void
+  /** A newer turn began before these tools ran for their calls. */
+  gaveUp(tools: readonly string[]): void
   /** A turn waits for wrapped tools that do not end. */
   toolWaits(tools: readonly string[]): void
   traced(trace: Trace): void

@@ -79,6 +79,13 @@ export function createSessionNotes(core: SessionCore, captures: ReplayCaptures):
       const level = protectionLevelOf(core.rules())
       report({ type: 'replay_protection_level', session_id: sessionId, level, detail })
     },
+    gaveUp(given) {
+      const tools = [...new Set(given)]
+      const detail =
+        `calls of ${tools.join(', ')} were given up when a newer turn began before they ran: ` +
+        'run the calls of an answer before the next model call, or use a session for each conversation'
+      report({ type: 'replay_calls_given_up', session_id: sessionId, tools, detail })
+    },
     toolWaits: reportToolWaits(core),
     traced(begun) {
       trace = begun
