@@ -70,7 +70,7 @@ function apiPage(): string {
 const errorsPage = () =>
   page(
     'Errors',
-    'Every error is an RFC 9457 problem document (`application/problem+json`) with a stable `code`. A blocked tool call is not an error: it is a 200 with decisions.',
+    'Every error is an RFC 9457 problem document (`application/problem+json`) with a stable `code`. A blocked tool call is not an error: it is a 200 with decisions.\n\nIn a program, call `blockOf(error)` for every error of a client, also inside `.stream()`: clients wrap what they are thrown. It finds blocks, outages and refusals of the server, which have one of these as `code`. Null is an error of something else.',
     table(
       ['code', 'status', 'meaning', 'what to do'],
       Object.entries(ERRORS).map(([code, { status, title, fix }]) => [`\`${code}\``, status, title, fix]),

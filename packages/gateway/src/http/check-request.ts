@@ -35,15 +35,28 @@ export function readHeaders({ rawHeaders }: IncomingMessage): Headers {
   return headers
 }
 
-const LOOPBACK = /^(?:localhost|127(?:\.\d{1,3}){3}|\[::1\])$/
+const LOOPBACK = /^(?:(?:.+\.)?localhost|host\.docker\.internal|127(?:\.\d{1,3}){3}|\[::1\])$/
 
-/** A page in somebody's browser reaches loopback, too: it must not take turns in a session. */
-export function refuseForeignOrigin(headers: Headers): void {
+const isOfThisMachine = (url: string): boolean => URL.canParse(url) && LOOPBACK.test(new URL(url).hostname)
+
+/**
+ * A page in somebody's browser reaches loopback, too: it must not take turns in a session. Its requests need not carry an
+ * origin, but then the browser says that they cross sites, or the host is a name that its owner has led to this machine.
+ */
+export function refuseForeignPage(headers: Headers, listensOn: string): void {
   const origin = headers.get('origin')
-  if (origin === null) return
-  if (URL.canParse(origin) && LOOPBACK.test(new URL(origin).hostname)) return
+  const isForeign = origin === null ? headers.get('sec-fetch-site') === 'cross-site' : !isOfThisMachine(origin)
+  if (isForeign) {
+    throw new GatewayProblem(
+      'origin_refused',
+      'requests of web pages are refused: call the gateway from a program, or from a page on this machine',
+    )
+  }
+  if (!isOfThisMachine(addressUrl(listensOn)) || isOfThisMachine(`http://${headers.get('host')}`)) return
   throw new GatewayProblem(
     'origin_refused',
-    'requests of web pages are refused: call the gateway from a program, or from a page on this machine',
+    `the gateway listens on ${listensOn} and is asked under another name: call it at that address, or start it with --host`,
   )
 }
+
+const addressUrl = (address: string): string => `http://${address.includes(':') ? `[${address}]` : address}`

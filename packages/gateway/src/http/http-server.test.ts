@@ -52,6 +52,7 @@ const failing: Route = {
 const lines: string[] = []
 const server = createHttpServer({
   routes: [echo, slowly, long, failing],
+  host: '127.0.0.1',
   agent: null,
   maxBodyBytes: 1_000,
   bodyTimeoutMs: 300,
@@ -103,7 +104,7 @@ const TRICKS = [
 ]
 test.each(TRICKS)('the path %s is refused before any route', async (path) => {
   const before = seen.length
-  const answer = await raw(`POST ${path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Length: 0\r\n\r\n`)
+  const answer = await raw(`POST ${path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nContent-Length: 0\r\n\r\n`)
   expect(answer).toMatch(/^HTTP\/1\.1 40[04] /)
   expect(answer).toContain('countersign_')
   expect(seen.length).toBe(before)
@@ -119,7 +120,7 @@ const SMUGGLED: readonly [string, string][] = [
 ]
 test.each(SMUGGLED)('%s are refused', async (_name, headers) => {
   const before = seen.length
-  const answer = await raw(`POST /a/echo/v1 HTTP/1.1\r\nHost: x\r\nConnection: close\r\n${headers}\r\n`)
+  const answer = await raw(`POST /a/echo/v1 HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n${headers}\r\n`)
   expect(answer).toMatch(/^HTTP\/1\.1 400 /)
   expect(seen.length).toBe(before)
 })
@@ -131,11 +132,26 @@ test('a web page from elsewhere is refused, one on this machine is not', async (
   expect((await from('http://localhost:3000')).status).toBe(200)
 })
 
+test.each([
+  ['crosses sites', 'Host: localhost\r\nSec-Fetch-Site: cross-site', 403],
+  [
+    'crosses sites with an origin of this machine',
+    'Host: localhost\r\nOrigin: http://127.0.0.1\r\nSec-Fetch-Site: cross-site',
+    200,
+  ],
+  ['names another host', 'Host: rebound.example', 403],
+  ['names this machine', 'Host: 127.0.0.1:4320', 200],
+  ['names this machine from a container', 'Host: host.docker.internal:4320', 200],
+])('a request without the origin of a page that %s', async (_name, headers, status) => {
+  const answer = await raw(`GET /a/echo HTTP/1.1\r\n${headers}\r\nConnection: close\r\n\r\n`)
+  expect(answer).toMatch(new RegExp(`^HTTP/1.1 ${status} `))
+})
+
 test('a body that is too large or too slow gets an answer, and the next request is served', async () => {
   const large = await fetch(`${base}/a/echo`, { method: 'POST', body: 'x'.repeat(1_001) })
   expect([large.status, (await large.json()).error.code]).toEqual([413, 'countersign_body_too_large'])
   expect(large.headers.get('x-should-retry')).toBe('false')
-  const slow = await raw('POST /a/echo HTTP/1.1\r\nHost: x\r\nContent-Length: 50\r\n\r\nx')
+  const slow = await raw('POST /a/echo HTTP/1.1\r\nHost: localhost\r\nContent-Length: 50\r\n\r\nx')
   expect(slow).toMatch(/^HTTP\/1\.1 408 /)
   expect((await fetch(`${base}/a/echo`, { method: 'POST', body: 'x' })).status).toBe(200)
 })

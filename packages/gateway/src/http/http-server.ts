@@ -4,7 +4,7 @@ import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { GatewayProblem, problemResponse } from '../base/problems.js'
 import { admitConnections, type ConnectionLimits } from './admit-connections.js'
-import { readHeaders, refuseForeignOrigin } from './check-request.js'
+import { readHeaders, refuseForeignPage } from './check-request.js'
 import { type Bodies, clientOf } from './held-body.js'
 import { readBody } from './read-body.js'
 import { readTarget, type Target } from './read-target.js'
@@ -13,6 +13,8 @@ import { sendResponse } from './send-response.js'
 
 export interface HttpOptions {
   readonly routes: readonly Route[]
+  /** The name or address to listen on. */
+  readonly host: string
   /** The only agent to serve; null for any. */
   readonly agent: string | null
   readonly maxBodyBytes: number
@@ -82,7 +84,7 @@ async function handle(message: IncomingMessage, signal: AbortSignal, parts: Part
   if (message.url === '/healthz') return Response.json({ status: 'ok' })
   const { routes, bodies, agent: served } = parts
   const headers = readHeaders(message)
-  refuseForeignOrigin(headers)
+  refuseForeignPage(headers, parts.host)
   const target = readTarget(message.url ?? '')
   const route = routes.get(target.route)
   if (route === undefined) throw unknownRoute(target, routes)

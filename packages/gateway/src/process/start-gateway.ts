@@ -46,6 +46,7 @@ export async function startGateway(settings: GatewaySettings, parts: GatewayPart
   const { routes, pool } = routesOf(settings, { ...parts, apiKey })
   const server = createHttpServer({
     routes,
+    host: settings.host,
     agent: settings.agent,
     maxBodyBytes: settings.maxBodyMb * 1024 * 1024,
     bodyTimeoutMs: settings.bodySeconds * 1000,

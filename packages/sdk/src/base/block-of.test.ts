@@ -86,6 +86,14 @@ describe.each(['replay', 'fetch'] as const)('blockOf, through %s', (face) => {
   }
 })
 
+proves('error.block-of', 'finds the refusal of the server, with its code, inside a stream', async () => {
+  const refusing = async (): Promise<Response> =>
+    Response.json({ type: 'about:blank', code: 'UNAUTHENTICATED', title: 'no', status: 401 }, { status: 401 })
+  const session = replay(openai(), { ...options, tools: { pay: () => 'paid' }, apiKey: 'wrong', fetch: refusing })
+  const error = await OPENAI['chat.completions.stream']?.(session.client as OpenAI).catch((thrown: unknown) => thrown)
+  expect(blockOf(error)?.code).toBe('UNAUTHENTICATED')
+})
+
 describe('blockOf', () => {
   const block = new ReplayContractError('blocked', { outcome: 'blocked', decisions: [], blocked: [] })
 

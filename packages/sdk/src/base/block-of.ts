@@ -6,7 +6,7 @@ const MOST_LOOKED_AT = 50
 
 /**
  * The block behind an error, however it was wrapped: by the `.stream()` helpers of a client, by a framework, or by a
- * client that got it as an answer of `session.fetch`. Null if nothing was blocked.
+ * client that got it as an answer of `session.fetch`. Outages and refusals of the server are blocks, too. Null for other errors.
  */
 export function blockOf(error: unknown): ReplayContractError | null {
   const seen = new Set<unknown>()
