@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { readSettings } from './base/settings.js'
+import { describeService, describeSettings } from './process/describe-start.js'
 import { type McpFlags, startMcp } from './process/run-mcp.js'
 import { startGateway } from './process/start-gateway.js'
 
@@ -17,6 +18,8 @@ export async function runGateway(flags: GatewayFlags, say: (sentence: string) =>
   say(`the gateway is running at ${gateway.url}`)
   say(`  base URL of OpenAI clients:    ${gateway.url}/${agent}/openai/v1`)
   say(`  base URL of Anthropic clients: ${gateway.url}/${agent}/anthropic`)
+  for (const line of describeSettings(settings)) say(line)
+  say(await describeService(settings, globalThis.fetch))
   await ended
   say('finishing the requests in flight, then stopping')
   await gateway.close()

@@ -3,6 +3,8 @@ import type { Facts } from '../facts.js'
 export const gatewayWires = {
   'gateway.wires':
     'Official clients of OpenAI and Anthropic are governed by changing their base URL alone, plain and streamed',
+  'gateway.start':
+    'At its start the gateway says its mode, environment and upstreams, and whether the service answers and takes the key',
   'gateway.byte-equal': 'Where nothing is blocked, the client gets the bytes of the upstream',
   'gateway.cases':
     'a program with openai 6 or 7 and another base URL comes to the verdicts of every face, with receipts that are reported',

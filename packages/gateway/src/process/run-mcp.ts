@@ -165,12 +165,11 @@ function sessionOptions(
   flags: McpFlags,
   { apiKey, runtimeUrl, fetch }: Service,
   say: (sentence: string) => void,
-): ReplayOptions & { agent: string; tools: object } {
+): ReplayOptions & { agent: string } {
   const { agent, session, contracts } = flags
   const mode = flagValue(flags, 'mode')
   const given = {
     agent,
-    tools: {},
     sessionId: session,
     contractsDir: contracts,
     mode: mode === 'observe' ? 'log-only' : mode,

@@ -75,7 +75,9 @@ export function createSessionNotes(core: SessionCore, captures: ReplayCaptures):
         ? `a call of ${toolName} was answered although its wrapper did not run it, so its outcome is unknown and it opens nothing: ` +
           `run it with session.tools.${toolName}`
         : `${toolName} ran without a wrapper, so its call does not count as executed, which its contract requires: ` +
-          `add ${toolName} to the option tools`
+          (settings.shared === null
+            ? `add ${toolName} to the option tools`
+            : 'the gateway sees only the result that the program reports; set commit_requirement: reported in its contract')
       const level = protectionLevelOf(core.rules())
       report({ type: 'replay_protection_level', session_id: sessionId, level, detail })
     },
