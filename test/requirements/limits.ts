@@ -14,7 +14,7 @@ export const limits = {
   'limit.runs-no-daily-cap': 'Runs have no limit per day',
   'limit.stops-unlimited': 'No quota refuses what stops: kills of sessions and workflows, stopping an agent, labels, bypass reports, revoking a key',
   'limit.receipts-wait':
-    'A receipt that a used-up quota refuses stays in the SDK and is sent again, also when the session ends, for as long as the quota takes to fill',
+    'A receipt that a used-up quota refuses stays in the SDK and is sent again, also when the session ends, for as long as the quota takes to fill; not at the end of a session if that is more than a minute',
   'limit.token-bucket': 'Rates are limited by token buckets, which refill with time',
   'limit.label-length': 'Labels have 1 to 128 characters',
   'quota.default-carries-agents': 'On the quota of tenants that the operator makes, twenty agents at once finish their turns',

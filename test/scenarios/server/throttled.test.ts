@@ -122,3 +122,24 @@ proves(
     expect(await versionOf('ends')).toBe(1)
   },
 )
+
+proves(
+  'limit.receipts-wait',
+  'but not for a quota of bytes, which takes hours: then the session says what was kept back',
+  async () => {
+    const busy: typeof fetch = async (input, init) => {
+      if (!String(input).endsWith('/receipts')) return runtime.fetch(input, init)
+      const problem = { type: 'about:blank', title: 'slow down', status: 429, code: 'RATE_LIMITED' }
+      return Response.json(problem, { status: 429, headers: { 'retry-after': '7200' } })
+    }
+    const { ask, session, diagnostics } = start('gives-up', { fetch: busy })
+    await ask(['look'])
+    await session.tools?.look?.({}, { callId: 'c1' })
+    const started = performance.now()
+    await session.restore()
+    expect(performance.now() - started).toBeLessThan(5_000)
+    expect(diagnostics).toContainEqual(
+      expect.objectContaining({ detail: expect.stringContaining('ends with 1 receipt that the quota kept back') }),
+    )
+  },
+)

@@ -186,7 +186,7 @@ describe('Retry-After', () => {
     expect(await addLabel({ onThrottled })).toEqual(LABELS)
     expect(waits).toEqual([20, 20])
     answers = [json(429, problem(429, 'RATE_LIMITED'), { 'retry-after': '3600' })]
-    await expect(addLabel({ onThrottled })).rejects.toThrow(/is rate limited/)
+    await expect(addLabel({ onThrottled })).rejects.toMatchObject({ code: 'RATE_LIMITED', retryAfterMs: 3_600_000 })
     expect(waits).toEqual([20, 20])
   })
 

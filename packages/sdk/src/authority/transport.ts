@@ -59,11 +59,15 @@ export class ServiceRefusal extends Error {
 
 /** The service answered that its tenant asks for too much, and went on saying so for as long as a call may wait. */
 export class ServiceThrottled extends ServiceRefusal {
-  constructor(request: string, problem: Problem | null) {
+  /** After this it takes the request; null where it did not say. */
+  readonly retryAfterMs: number | null
+
+  constructor(request: string, problem: Problem | null, waitMs: number | null) {
     const { status, title } = { status: 429, title: ERRORS.RATE_LIMITED.title }
     const why = problem?.detail ?? 'the quota of the tenant is used up for now'
     const detail = `${request} is rate limited: ${why}`
     super({ ...(problem ?? { type: 'about:blank', title }), status, code: 'RATE_LIMITED', detail })
+    this.retryAfterMs = waitMs
   }
 }
 
@@ -153,8 +157,8 @@ async function once<Name extends RouteName>(
   if (response.ok) return replied(name, text, `${method} ${whereOf(url)}`)
   const problem = readProblem(text)
   if (response.status === 429) {
-    const failure = new ServiceThrottled(`${method} ${whereOf(url)}`, problem)
-    return { failure, retryAfterMs: retryAfterMs(response), throttled: true }
+    const failure = new ServiceThrottled(`${method} ${whereOf(url)}`, problem, retryAfterMs(response))
+    return { failure, retryAfterMs: failure.retryAfterMs, throttled: true }
   }
   if (problem !== null && response.status >= 400 && response.status < 500) throw new ServiceRefusal(problem)
   return failed(

@@ -276,7 +276,7 @@ export function createGovernedAuthority(options: GovernedOptions): Authority {
 const NONE: ReadonlyMap<string, string> = new Map()
 
 const keptBack = (receipts: number): string =>
-  `the session ends with ${receipts} receipts that the quota kept back: the server has no outcome of their calls`
+  `the session ends with ${receipts} ${receipts === 1 ? 'receipt' : 'receipts'} that the quota kept back: the server has no outcome of their calls`
 
 function connectionOf({ session, server }: ClientState): Connection {
   if (server !== 'reachable' || session === 'unanswered') return 'down'

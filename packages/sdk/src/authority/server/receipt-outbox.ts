@@ -10,8 +10,8 @@ export interface ReceiptOutbox {
   /** Sends all that is unsent. Otherwise why not, as the transport throws it; then it is tried again later. */
   deliver(): Promise<Delivery>
   /**
-   * The last chance of receipts that a used-up quota keeps back: tries for as long as the quota takes to fill. Returns how
-   * many it still keeps back.
+   * The last chance of receipts that a used-up quota keeps back: tries for as long as one of a minute takes to fill, and
+   * not at all where the server says that it takes longer. Returns how many it still keeps back.
    */
   insist(): Promise<number>
   count(): number
@@ -41,8 +41,8 @@ export function createReceiptOutbox({ send, onFailure, onRefusal }: ReceiptOutbo
   let retry: NodeJS.Timeout | undefined
   let retryMs = FIRST_RETRY_MS
   let stopped = false
-  /** The last attempt found the quota used up. */
-  let isKeptBack = false
+  /** How the last attempt found the quota used up; null: it did not. */
+  let keptBack: ServiceThrottled | null = null
   const remembered = new Map<string, Evidence>()
   const delivering = singleFlight(deliverAll)
 
@@ -77,11 +77,11 @@ export function createReceiptOutbox({ send, onFailure, onRefusal }: ReceiptOutbo
         unsent = unsent.slice(batch.length)
       }
       retryMs = FIRST_RETRY_MS
-      isKeptBack = false
+      keptBack = null
       return { delivered: true }
     } catch (error) {
-      isKeptBack = error instanceof ServiceThrottled
-      if (!isKeptBack) onFailure(error)
+      keptBack = error instanceof ServiceThrottled ? error : null
+      if (keptBack === null) onFailure(error)
       retryLater()
       return { delivered: false, why: error }
     }
@@ -89,11 +89,11 @@ export function createReceiptOutbox({ send, onFailure, onRefusal }: ReceiptOutbo
 
   async function insist(): Promise<number> {
     const endMs = performance.now() + QUOTA_FILLS_MS
-    while (isKeptBack && performance.now() < endMs) {
+    while (keptBack !== null && performance.now() + (keptBack.retryAfterMs ?? 0) < endMs) {
       await new Promise((resolve) => setTimeout(resolve, FIRST_RETRY_MS))
       await deliver()
     }
-    return isKeptBack ? unsent.length : 0
+    return keptBack === null ? 0 : unsent.length
   }
 
   async function deliver(): Promise<Delivery> {
