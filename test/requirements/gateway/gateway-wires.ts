@@ -45,6 +45,8 @@ export const gatewayWires = {
   'gateway.reported':
     'The outcome of a call is reported from the result in the next request, with the values that contracts read',
   'gateway.fails-closed': 'Nothing is let through while the service cannot be asked, and the refusal says so',
+  'gateway.overtaken':
+    'Where a turn through another gateway overtook a request of the same session, it is answered 409, which official clients retry',
   'gateway.outage-retried':
     'While the service is away the gateway answers 503 with Retry-After, which official clients retry: an outage of two seconds is no error to them, and the model is asked once',
   'gateway.stops':

@@ -418,3 +418,22 @@ proves('gateway.keys-stay', 'the key of the provider stands in no log line and n
   expect(runtime.logLines.join('\n')).not.toContain('s3cret')
   expect(await tablesWith(runtime, 's3cret')).toEqual([])
 })
+
+proves('gateway.overtaken', async () => {
+  const headers = { 'x-countersign-session': 'ses_overtaken' }
+  const other = clients(await gateways.start())
+  const overtaken = async (maxRetries: number) => {
+    let asked = 0
+    provider.answerWith(async () => {
+      const turn = ++asked
+      // Meanwhile the other gateway takes a whole turn.
+      if (turn === 1) await other.openai.chat.completions.create(chat, { headers })
+      return { text: 'Well.', calls: turn === 2 ? [] : [{ id: `l${turn}`, name: 'look', arguments: {} }] }
+    })
+    return clients(gateway, maxRetries).openai.chat.completions.create(chat, { headers })
+  }
+  const error = await overtaken(0).catch((thrown: unknown) => thrown)
+  expect(error).toMatchObject({ status: 409, message: expect.stringContaining('ask again') })
+  const { choices } = await overtaken(1)
+  expect(choices[0]?.message.tool_calls).toHaveLength(1)
+})

@@ -20,7 +20,8 @@ export interface FetchGovernor {
 
 /**
  * A `fetch` for whatever speaks the wire of OpenAI or Anthropic. A refusal is an answer, or a 4xx that clients do not
- * retry: as an error of the network it would be tried again. An outage is a 503 that they do retry.
+ * retry: as an error of the network it would be tried again. An outage is a 503, and a turn that another one overtook a 409,
+ * which they do retry.
  */
 export function createSessionFetch(governor: FetchGovernor, upstream: Fetch): Fetch {
   const memory = createTurnMemory()
@@ -188,7 +189,12 @@ const RETRY_AFTER_S = '2'
 const isOutage = (error: Refusal): error is ReplayUnavailableError =>
   error instanceof ReplayUnavailableError && error.mayRetry
 
+/** Another turn of the session, such as one through another gateway, took the place of this one. */
+const isOvertaken = (error: Refusal): boolean => error.code === 'PREPARED_REQUEST_STALE'
+const OVERTAKEN = 'another turn of the session began while the model answered; nothing was let through: ask again'
+
 function refusalOf(error: Refusal): { status: number; headers: Record<string, string> } {
+  if (isOvertaken(error)) return { status: 409, headers: { 'x-should-retry': 'true' } }
   if (!isOutage(error)) {
     return { status: error instanceof ReplayConfigError ? 400 : 403, headers: { 'x-should-retry': 'false' } }
   }
@@ -198,7 +204,7 @@ function refusalOf(error: Refusal): { status: number; headers: Record<string, st
 
 const problemOf = (error: Refusal): JsonObject => ({
   ...(isOutage(error) && { type: error.code === 'RATE_LIMITED' ? 'rate_limit_error' : 'api_error' }),
-  message: error.message,
+  message: isOvertaken(error) ? OVERTAKEN : error.message,
   code: `countersign_${error.name}`,
   ...(error instanceof ReplayContractError && { countersign: error.decision }),
 })
