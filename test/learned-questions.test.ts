@@ -168,6 +168,22 @@ describe('a plan states its rate', () => {
     expect(rates.fired).toBeCloseTo(2 / 22)
   })
 
+  proves('learn.unknown-verb', 'which counts the questions about tools whose names say nothing', () => {
+    const frobnicating = lessons.map(({ user, calls }) => ({
+      user,
+      calls: [...calls, { name: 'frobnicate', arguments: {} }],
+    }))
+    const { drafts, session } = learn(frobnicating)
+    const asking = drafts.filter(({ contract }) => contract.checkpoint !== undefined)
+    expect(asking.map(({ contract }) => contract.tool)).toEqual(['frobnicate'])
+    expect(asking.map((draft) => writeContract(draft).text)[0]).toContain('# Its name does not say what it does')
+    expect(session.surprise?.expected).toMatchObject({
+      by_sources: 1,
+      asked: expect.arrayContaining([{ alpha: 0.02, share: 1 }]),
+    })
+    expect(learned.session.surprise?.expected?.by_sources).toBe(0)
+  })
+
   test('and blocks once enough requests show that it may', () => {
     const reworded = lessons.flatMap(({ user, calls }) => [
       { user, calls },

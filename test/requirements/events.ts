@@ -23,6 +23,7 @@ export const events = {
   'learn.openings-shown': 'Nothing that captures can hold widens what passes without a line of its own at approval',
   'learn.widening-shown': 'No captures that an outsider causes let a call pass that was stopped before, without a line of the diff at approval that says so',
   'learn.unusual': 'A call that is unlike those learned from asks a person, with one sentence about what was odd and where',
+  'learn.unknown-verb': 'A learned contract of a tool whose name does not say what it does asks a person, and counts in the rates that the plan promises',
   'learn.one-question': 'What the learned rules find odd about one call, its sources and its fit to the request, is one question to a person',
   'learn.other-languages': 'Requests and results in languages that the signs cannot read lead to questions, not to passing',
   'learn.unused-tool': 'A tool that changes something and that no session used asks, unless the user’s words name what it does',

@@ -56,6 +56,7 @@ export function measureRates(
   // Where values come from documents as a rule, that one did tells nothing against a session.
   const doubtful = new Set(demotions.otherwise === 'note' ? known : judged.filter(isDoubtful).map(({ id }) => id))
   const doneBy = (session: Judged) => outcomesOf(session, demotions)
+  const asksAtAny = (session: Judged) => session.isAskedAnyway || doneBy(session).has('ask')
   const shareOf = (happens: (session: Judged) => boolean) => shareOfRequests(judged, happens)
   const rules = [...new Set(judged.flatMap(({ rules: fired }) => [...fired]))].map((rule) => ({
     rule,
@@ -68,7 +69,7 @@ export function measureRates(
     asked: shareOf(({ isAsked }) => isAsked),
     expected: {
       blocked: rounded(shareOf((session) => session.isBlockedOtherwise || doneBy(session).has('block'))),
-      by_sources: rounded(shareOf((session) => doneBy(session).has('ask'))),
+      by_sources: rounded(shareOf(asksAtAny)),
       ...(demotions.ask.size > 0 && {
         demoted: [...demotions.ask]
           .slice(0, MOST_DEMOTED)
@@ -76,7 +77,7 @@ export function measureRates(
       }),
       asked: CHOICES.map((alpha, at) => ({
         alpha,
-        share: rounded(shareOf((session) => session.unusual[at] === true || doneBy(session).has('ask'))),
+        share: rounded(shareOf((session) => session.unusual[at] === true || asksAtAny(session))),
       })),
     },
     rules: rules.sort((a, b) => b.share - a.share || (a.rule < b.rule ? -1 : 1)).slice(0, MOST_RULES),
@@ -92,6 +93,8 @@ interface Judged extends JudgedSession {
   /** Blocked by a rule that would block also if source rules asked. */
   readonly isBlockedOtherwise: boolean
   readonly isAsked: boolean
+  /** By a checkpoint of a contract. */
+  readonly isAskedAnyway: boolean
   /** For each choice of alpha, whether a call is unusual. */
   readonly unusual: readonly boolean[]
 }
@@ -147,6 +150,7 @@ function judge(
     rules,
     isBlockedOtherwise: comparisons.some(({ reasons }) => reasons.some((reason) => !isSource(reason))),
     isAsked: unusual.length > 0,
+    isAskedAnyway: comparisons.some(({ questions }) => questions.some(({ id }) => /#\d+$/.test(id))),
     unusual: thresholds.map((threshold) => unusualTools(session, plan, threshold).length > 0),
   }
 }

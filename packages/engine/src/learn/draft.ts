@@ -22,7 +22,7 @@ import {
 import { draftSuggestions, type Suggestion, suggestRef } from './draft-suggestions.js'
 import { requestGroups } from './request-groups.js'
 import { sessionsAtRisk } from './risk.js'
-import { guessSideEffect } from './side-effect.js'
+import { ASK_UNTIL_SET, type GuessedEffect, guessSideEffect } from './side-effect.js'
 import { poolByName, type ToolSummary } from './summary.js'
 
 /** A tool that the agent was offered, as its requests describe it. */
@@ -73,7 +73,11 @@ export function draftContracts(summaries: readonly ToolSummary[], options: Draft
 export function* draftContractsInSteps(summaries: readonly ToolSummary[], options: DraftOptions): Steps<Draft[]> {
   const byTool = new Map(summaries.map((summary) => [summary.tool, summary]))
   const offered = new Map((options.offered ?? []).map((tool) => [tool.name, tool]))
-  const effectOf = (tool: string) => offered.get(tool)?.sideEffect ?? guessSideEffect(tool).effect
+  const guessOf = (tool: string): GuessedEffect => {
+    const declared = offered.get(tool)?.sideEffect
+    return declared === undefined ? guessSideEffect(tool) : { effect: declared, isKnown: true }
+  }
+  const effectOf = (tool: string) => guessOf(tool).effect
   const columns = new Map(summaries.map((summary) => [summary.tool, learnedColumns(summary)]))
   const learning: SourceLearning = {
     pool: yield* poolByName(summaries.filter(({ tool }) => isGuardedEffect(effectOf(tool)))),
@@ -88,23 +92,24 @@ export function* draftContractsInSteps(summaries: readonly ToolSummary[], option
   for (const tool of tools) {
     const summary = byTool.get(tool)
     const declared = readDeclared(offered.get(tool)?.schema)
-    drafts.push(draftOne({ tool, summary, effect: effectOf(tool), declared }, learning))
+    drafts.push(draftOne({ tool, summary, ...guessOf(tool), declared }, learning))
     yield
   }
   return withRefs(drafts, yield* draftRefs(summaries, learning.requests))
 }
 
-interface Subject {
+interface Subject extends GuessedEffect {
   readonly tool: string
   readonly summary: ToolSummary | undefined
-  readonly effect: SideEffect
   readonly declared: DeclaredValue
 }
 
-function draftOne({ tool, summary, effect, declared }: Subject, learning: SourceLearning): Draft {
+function draftOne(subject: Subject, learning: SourceLearning): Draft {
+  const { tool, summary, effect, isKnown, declared } = subject
   const samples = summary?.samples ?? 0
   const requests = summary === undefined ? 0 : learning.requests.count(summary.requests)
   const contract: Contract = { tool, source: 'inferred', side_effect: effect }
+  if (!isKnown) contract.checkpoint = ASK_UNTIL_SET
   if (summary !== undefined && Object.keys(summary.shape.types).length > 0) {
     contract.arguments = draftSchema(
       summary.shape,
@@ -116,7 +121,7 @@ function draftOne({ tool, summary, effect, declared }: Subject, learning: Source
       declared,
     )
   }
-  const sources = isGuardedEffect(effect) ? draftSources(contract, { tool, summary, effect, declared }, learning) : []
+  const sources = isGuardedEffect(effect) ? draftSources(contract, subject, learning) : []
   if (sources.length > 0) contract.sources = sources
   const columns = learning.columnsOf(tool) ?? []
   if (columns.length > 0) contract.columns = [...columns]

@@ -13,9 +13,12 @@ export function guessSideEffect(tool: string): GuessedEffect {
   const begins = effectOf(first)
   // `find_and_delete` does two things, and `get_name_and_address` one.
   const second = others.map((clause) => deedOf(clause[0] ?? '')).find((effect) => effect !== null) ?? null
-  const effect = begins === 'read' || begins === 'egress_read' ? (second ?? begins) : (begins ?? second)
+  const effect = STRICT.some((one) => one.effect === begins) ? begins : (second ?? begins)
   return { effect: effect ?? 'write', isKnown: effect !== null }
 }
+
+/** In the contract of a tool whose name does not say what it does, until somebody has said it. */
+export const ASK_UNTIL_SET = { reason: 'what this tool does is not set yet' } as const
 
 type Words = ReadonlySet<string>
 const words = (text: string): Words => new Set(text.trim().split(/\s+/))
@@ -59,7 +62,7 @@ const STRICT: readonly { readonly effect: SideEffect; readonly deeds: Words; rea
       deployment production permission privilege access role acl admin administrator root sudo user account member owner key
       secret credential password passphrase token certificate mfa otp shell bash powershell terminal command cmd execution sql
       ddl migration config configuration setting firewall dns server vm cluster container instance database db schema iam
-      policy webhook
+      policy webhook security group env environment
     `),
   },
 ]
@@ -74,7 +77,7 @@ const WRITING = words(`
   generate render preview
 `)
 /** Things as well, unless a name begins so. */
-const WRITING_FIRST = words('post comment note log record message mail email tag label mark draft schedule notify')
+const WRITING_FIRST = words('post comment note log record message mail email tag label mark draft schedule')
 
 /** The words between `and`, `or` and `then`. */
 function clauses(all: readonly string[]): string[][] {
@@ -93,12 +96,18 @@ function effectOf(clause: readonly string[]): SideEffect | null {
     return clause.some((word) => OUTSIDE.has(word)) ? 'egress_read' : 'read'
   }
   if (first === 'order' || first === 'check' || (ORDERING.has(first) && singular(next) === 'order')) return 'financial'
+  if (TALKING.has(first) || (first === 'run' && TRIED.has(singular(next)))) return 'write'
   const strict = STRICT.find(({ deeds, things }) =>
     clause.some((word) => deeds.has(word) || things.has(word) || things.has(singular(word))),
   )
   if (strict !== undefined) return strict.effect
   return WRITING_FIRST.has(first) || clause.some((word) => WRITING.has(word)) ? 'write' : null
 }
+
+/** Says something to somebody, whatever it is about. */
+const TALKING = words('notify ask reply answer tell inform remind greet')
+/** What is run to see whether something works. */
+const TRIED = words('test check lint linter benchmark')
 
 const deedOf = (word: string): SideEffect | null =>
   STRICT.find(({ deeds }) => deeds.has(word))?.effect ?? (WRITING.has(word) ? 'write' : null)

@@ -58,6 +58,10 @@ export function draftNotes({
   suggestions,
 }: Pick<Draft, 'contract' | 'openings' | 'wouldBlock' | 'demoted' | 'suggestions'>): string[] {
   return [
+    // A draft has no other checkpoint.
+    ...(contract.checkpoint === undefined
+      ? []
+      : ['Its name does not say what it does, so a person is asked: set side_effect and remove checkpoint.']),
     ...demoted.map((rule) => `Demoted: ${rule}.`),
     ...openings.map((opening) => `Trusts free text: ${opening}.`),
     ...wouldBlock.map((origin) => `Seen too rarely to allow: ${origin}.`),

@@ -106,11 +106,12 @@ describe('a first pack', () => {
   const ASKED = {
     admin:
       'deploy_production grant_access set_permission add_user rotate_key restart_server shutdown_vm execute_command run_sql ' +
-      'close_account resetPassword mcp__ops__stop_cluster update_user_roles Bash',
+      'close_account resetPassword mcp__ops__stop_cluster update_user_roles Bash modify_security_group add_to_group set_env_var',
     financial:
       'send_funds place_order issue_credit submitOrders order_pizza create_payouts check_out topup_wallet add_credits ' +
       'transferMoney apply_discount look_up_and_charge',
-    destructive: 'delete_file cancel_order clear_cart trash_mail find_and_delete empty_trash get_rows_then_purge',
+    destructive:
+      'delete_file cancel_order clear_cart trash_mail find_and_delete empty_trash get_rows_then_purge update_and_delete',
     write: 'frobnicate process_request book_flight computer x calendar_sync',
   }
   proves('contract.init.asks', 'tools that pay, delete or administer, and names that say nothing, ask a person', () => {
@@ -125,7 +126,8 @@ describe('a first pack', () => {
     }
     const allowed =
       'get_user list_payments search_orders read_key find_order look_up_account write_note send_email create_event ' +
-      'update_order_address github_create_issue slack_send_message email_customer get_terms_and_roles search_and_replace'
+      'update_order_address github_create_issue slack_send_message email_customer get_terms_and_roles search_and_replace ' +
+      'notify_user ask_admin reply_to_customer run_tests'
     for (const name of allowed.split(' ')) {
       expect(packOf([{ name }]).get('tools.test.yaml'), name).toContain(
         `call: ${name}\n        with: {}\n        expect: allow\n`,

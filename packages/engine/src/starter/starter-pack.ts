@@ -4,7 +4,7 @@ import { runStory } from '../backtest/run-story.js'
 import { describeNote } from '../compile/compile-note.js'
 import { compilePlan } from '../compile/compile-plan.js'
 import type { Plan } from '../contract/plan.js'
-import { type GuessedEffect, guessSideEffect } from '../learn/side-effect.js'
+import { ASK_UNTIL_SET, type GuessedEffect, guessSideEffect } from '../learn/side-effect.js'
 import { contractFileName } from '../learn/write-contract.js'
 import { plainText } from '../text/cut-text.js'
 import type { ToolDefinition } from './read-tool-definitions.js'
@@ -95,7 +95,7 @@ function effectText({ sideEffect }: ToolDefinition, { effect, isKnown }: Guessed
       `# Its name does not say what it does. ${ONE_OF}\n`,
       stringify({ side_effect: effect }),
       `# ${ASKS}. Once you have set the side effect, remove this:\n`,
-      stringify({ checkpoint: { reason: 'what this tool does is not set yet' } }),
+      stringify({ checkpoint: ASK_UNTIL_SET }),
     ]
   }
   const from = sideEffect === null ? 'Guessed from the name' : 'As its server declares it'
