@@ -18,7 +18,7 @@ export const whatPeopleSee = {
     'An approval is recorded with the newest finished backtest of its contracts over sessions of its agent, which the service finds by itself; without one it says so, and whether one is under way',
   'people.review.changed-calls': 'A backtest counts, by tool, the calls that were blocked and would run, and those that ran and would be blocked',
   'people.review.effect-first':
-    'A review says first which calls would newly run, which would newly be blocked and which rules could not be tried, in red where money or administration gets looser',
+    'A review says first which calls would newly run, which would newly be blocked and which rules could not be tried, in red where money or administration gets looser, by the stricter side effect of the plan and the one that it replaces',
   'people.acts.approver-hashed': 'Who approved a checkpoint and why are hashed in the ledger, and what was changed since is not shown',
   'people.acts.breaker': 'A session that its circuit breaker killed is in the audit trail, by the system',
   'people.acts.shown': 'A session shows who approved a checkpoint, and who killed it and why',

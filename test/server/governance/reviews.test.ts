@@ -82,6 +82,20 @@ proves(
   },
 )
 
+proves('people.review.effect-first', 'by the stricter side effect of a plan and the one that it replaces', async () => {
+  await approve(await submitted('clerk'))
+  await api.ingestCaptures(batchOf(refunded('clerk', 900, 'enforce', 'block')))
+  const renamed = REFUNDS.map(({ file, text }) => ({
+    file,
+    text: text.replace('financial', 'read').replace('lte: 100', 'lte: 1000'),
+  }))
+  const draft = await submitted('clerk', renamed)
+  await backtested(draft)
+  expect((await load(draft)).backtest?.changed_calls).toMatchObject([
+    { tool_name: 'issue_refund', side_effect: 'financial', newly_allowed: 1 },
+  ])
+})
+
 proves(
   'people.review.evidence',
   'the newest that has finished, of these very contracts and this agent, whatever the page knows',

@@ -76,7 +76,7 @@ export const divergenceSchema = z.strictObject({
 /** Calls of one tool that are decided otherwise than expected: of a captured session, otherwise than they were recorded. */
 export const changedCallsSchema = z.strictObject({
   tool_name: z.string(),
-  /** As its contract in the plan says; null without one. */
+  /** As its contract in the plan says; in the review of a plan, the stricter of that and of the plan that it replaces. */
   side_effect: sideEffectSchema.nullable(),
   newly_allowed: z.int(),
   /** Those of the newly allowed about which a person is asked first. */

@@ -6,6 +6,7 @@ import type {
   PlaygroundView,
   Reply,
   Routes,
+  SideEffect,
   SurpriseLevel,
   UnmatchedPolicy,
 } from '@countersign/protocol'
@@ -48,7 +49,7 @@ export type Tasks = {
   tryPlan: { input: string; output: RefusedPlan | null }
   compilePack: { input: readonly PlanFile[]; output: PackCompilation }
   /** What a plan changes of another, what stands in its way, and what to look at. */
-  comparePlans: { input: PlansToCompare; output: Pick<PlanDetail, 'changes' | 'blockers' | 'advisories'> }
+  comparePlans: { input: PlansToCompare; output: PlanComparison }
   /** The contracts that people wrote, in words. Null for one that does not compile by itself. */
   describePack: { input: readonly PlanFile[]; output: readonly (readonly string[] | null)[] }
   /** What the learned contracts would change by now in the plan in force, by tool. */
@@ -134,6 +135,11 @@ export interface CompiledPack {
   readonly surprise: SurpriseLevel | undefined
   /** The compiler's warnings. */
   readonly advisories: PlanDetail['advisories']
+}
+
+export interface PlanComparison extends Pick<PlanDetail, 'changes' | 'blockers' | 'advisories'> {
+  /** What the tools do, as the plan that would be replaced says. */
+  readonly effectsBefore: ReadonlyMap<string, SideEffect>
 }
 
 export interface PlansToCompare {

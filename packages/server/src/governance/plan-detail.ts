@@ -1,7 +1,15 @@
-import { confidenceOf, type PlanBacktest, type PlanDetail, type PlanRates, type PlanRow } from '@countersign/protocol'
+import {
+  confidenceOf,
+  type PlanBacktest,
+  type PlanDetail,
+  type PlanRates,
+  type PlanRow,
+  SIDE_EFFECTS,
+  type SideEffect,
+} from '@countersign/protocol'
 import { sha256 } from '../base/crypto/secrets.js'
 import type { Context } from '../context/context.js'
-import type { CompiledPack } from '../context/tasks.js'
+import type { CompiledPack, PlanComparison } from '../context/tasks.js'
 import { inPlanThread, inRead } from '../context/work.js'
 import { listKnownTools } from '../store/captures/learned-tools.js'
 import {
@@ -15,7 +23,7 @@ import {
 import { findPlanText } from '../store/governance/plans.js'
 import type { FinishedRun, PlanBacktests } from '../store/runs/runs.js'
 
-export type Comparison = Pick<PlanDetail, 'changes' | 'blockers' | 'advisories'> & { running: GovernancePlan | null }
+export type Comparison = PlanComparison & { running: GovernancePlan | null }
 
 /**
  * A plan beside the one in force: what it would change, what stands in its way, what to look at. One that was approved
@@ -48,7 +56,7 @@ export function planDetail(
   rates: PlanRates | null,
   { finished, isUnderWay }: PlanBacktests,
 ): PlanDetail {
-  const { running, changes, blockers, advisories } = comparison
+  const { running, changes, blockers, advisories, effectsBefore } = comparison
   return {
     plan: planRow(plan),
     files: plan.files,
@@ -58,12 +66,12 @@ export function planDetail(
     blockers,
     advisories,
     rates,
-    backtest: finished === null ? null : backtestView(finished),
+    backtest: finished === null ? null : backtestView(finished, effectsBefore),
     backtest_under_way: isUnderWay,
   }
 }
 
-const backtestView = (run: FinishedRun): PlanBacktest => ({
+const backtestView = (run: FinishedRun, before: PlanComparison['effectsBefore']): PlanBacktest => ({
   run_id: run.runId,
   created_at: run.createdAt.toISOString(),
   sessions: run.sessions,
@@ -71,9 +79,16 @@ const backtestView = (run: FinishedRun): PlanBacktest => ({
   calls: run.calls,
   newly_allowed: run.newlyAllowed,
   newly_blocked: run.newlyBlocked,
-  changed_calls: run.changedCalls,
+  // A plan that calls a payment a read makes it looser all the same.
+  changed_calls: run.changedCalls.map((row) => ({
+    ...row,
+    side_effect: stricterEffect(row.side_effect, before.get(row.tool_name) ?? null),
+  })),
   not_judged: run.notJudged,
 })
+
+const stricterEffect = (one: SideEffect | null, other: SideEffect | null): SideEffect | null =>
+  SIDE_EFFECTS.findLast((effect) => effect === one || effect === other) ?? null
 
 export const hashOfFiles = (files: readonly PlanFile[]): string => sha256(filesText(files)).toString('hex')
 

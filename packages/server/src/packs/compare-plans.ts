@@ -1,20 +1,21 @@
 import { analyzePlan, diffPlans } from '@countersign/engine'
 import type { CompiledSession, PlanDetail } from '@countersign/protocol'
-import type { LearnedDraft, PlansToCompare } from '../context/tasks.js'
+import type { LearnedDraft, PlanComparison, PlansToCompare } from '../context/tasks.js'
 import { firstOfEachKind } from './first-of-each-kind.js'
 
 /** A plan beside another: what it would change, what stands in its way, what to look at. */
-export function comparePlans({
-  pack,
-  running,
-  learned,
-}: PlansToCompare): Pick<PlanDetail, 'changes' | 'blockers' | 'advisories'> {
+export function comparePlans({ pack, running, learned }: PlansToCompare): PlanComparison {
   const plan = JSON.parse(pack.compiled) as CompiledSession
   const before = running === null ? null : (JSON.parse(running) as CompiledSession)
   return {
     changes: diffPlans(before, plan).map(({ tool, effect, text }) => ({ tool_name: tool, effect, text })),
     blockers: blockersOf(plan, learned),
     advisories: [...firstOfEachKind(advisoriesOf(plan, learned)), ...pack.advisories],
+    effectsBefore: new Map(
+      (before?.contracts ?? []).flatMap(({ tool, side_effect }) =>
+        side_effect === undefined ? [] : [[tool, side_effect]],
+      ),
+    ),
   }
 }
 
