@@ -7,6 +7,6 @@ import { readPack } from './read-pack.js'
 export async function diffPlan(ctx: Context, { body }: Input<Routes['diffPlan']>): Promise<Reply<Routes['diffPlan']>> {
   const pack = await readPack(ctx, body.files)
   const { agent, environment } = body
-  const { running, ...comparison } = await comparePlan(ctx, { agent, environment }, pack)
+  const { running, effectsBefore: _, ...comparison } = await comparePlan(ctx, { agent, environment }, pack)
   return { compiled_hash: pack.hash, running_hash: running?.compiledHash ?? null, ...comparison }
 }
