@@ -1,6 +1,12 @@
 import { randomUUID } from 'node:crypto'
 import { type BlockReason, LIMITS } from '@countersign/protocol'
-import { CallsWaitingError, type CallVerdict, NotExecutedError, type Session } from '@countersign/sdk'
+import {
+  CallsWaitingError,
+  type CallVerdict,
+  NotExecutedError,
+  ReplayUnavailableError,
+  type Session,
+} from '@countersign/sdk'
 import type { RpcResponse } from './message.js'
 import { withoutClientPrefix } from './tool-names.js'
 import { evidenceOf } from './tool-result.js'
@@ -227,4 +233,8 @@ const answered = (response: RpcResponse | null, name: string): CallEnd =>
 const notJudged = (name: string, error: unknown): string =>
   `${name} did not run: ${error === null ? 'nothing was decided about it' : messageOf(error)}`
 
-const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error))
+/** A model reads it. */
+function messageOf(error: unknown): string {
+  if (error instanceof ReplayUnavailableError) return error.remedy
+  return error instanceof Error ? error.message : String(error)
+}

@@ -36,6 +36,8 @@ export class ReplayUnavailableError extends ReplayContractError {
   override readonly name = 'ReplayUnavailableError'
   /** The server did not answer, or the quota is used up for now: nothing was let through, and later it may pass. */
   readonly mayRetry: boolean
+  /** What a model is told in place of a tool's result: the message is for people who can look after the server. */
+  readonly remedy: string
 
   constructor(message: string, options?: ErrorOptions) {
     const code = codeIn(options?.cause)
@@ -44,10 +46,10 @@ export class ReplayUnavailableError extends ReplayContractError {
       options?.cause !== undefined && (code === null || code === 'RATE_LIMITED' || code === 'REQUEST_TIMEOUT')
     super(mayRetry ? `${message}; ${TRY_AGAIN}` : message, NOTHING_DECIDED, options)
     this.mayRetry = mayRetry
+    this.remedy = `the call could not be judged; ${mayRetry ? TRY_AGAIN : 'nothing was let through'}`
   }
 }
 
-/** A model reads it, too, where a call of a tool met the outage. */
 const TRY_AGAIN = 'nothing was let through: try again in a few seconds'
 
 export const NOTHING_DECIDED: EnforcementDecision = { outcome: 'blocked', decisions: [], blocked: [] }

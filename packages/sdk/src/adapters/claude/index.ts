@@ -1,5 +1,6 @@
 import { equalValues } from '@countersign/engine'
 import { messageOf } from '../../base/diagnostics.js'
+import { ReplayUnavailableError } from '../../base/errors.js'
 import { jsonOf } from '../../base/written-json.js'
 import type { GovernedSession } from '../governed-session.js'
 import { type BatchedCall, createCallBatches } from './call-batches.js'
@@ -134,7 +135,10 @@ async function decisionOn(
     // Whatever else the runtime asks about a call still holds.
     return {}
   } catch (error) {
-    return output('deny', `${call.name} did not run: ${messageOf(error)}`)
+    return output(
+      'deny',
+      `${call.name} did not run: ${error instanceof ReplayUnavailableError ? error.remedy : messageOf(error)}`,
+    )
   }
 }
 
