@@ -477,6 +477,19 @@ arguments:
     expect(preparePlan({ ...result.compiled_session, contracts: [contract, contract] }).ok).toBe(false)
   })
 
+  test('misspells no provider; a plan that was stored with one can still be used', () => {
+    const session = {
+      provider_constraints: { block_incompatible: ['OpenAI/*'] },
+      pricing: { 'antropic/*': { input: 1, output: 1 } },
+    }
+    const result = compilePlan({ contracts: [], session: { file: 'session.yaml', value: session } })
+    expect(!result.ok && result.errors.map(({ fix }) => fix)).toEqual([
+      'did you mean "anthropic/*"?',
+      'did you mean "openai/*"?',
+    ])
+    expect(preparePlan({ plan_version: 1, session, contracts: [] })).toMatchObject({ ok: true })
+  })
+
   test('takes any value without throwing', () => {
     fc.assert(
       fc.property(fc.anything(), fc.anything(), (contract, session) => {

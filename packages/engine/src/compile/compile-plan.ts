@@ -67,7 +67,7 @@ export function* compilePlanInSteps(
   }
   const files = contracts.filter(({ source }) => source.isFile)
   const contractFiles = new Map(files.map(({ source, compiled: { tool } }) => [tool, source.file]))
-  const prepared = yield* prepareParts(compiled, { policy: options.policy, contractFiles })
+  const prepared = yield* prepareParts(compiled, { policy: options.policy, contractFiles, isNew: true })
   if (!prepared.ok) {
     const sourceOf = ({ index }: PlanProblem) => (index === null ? session?.source : contracts[index]?.source)
     return { ok: false, errors: inOrder(prepared.problems.map((problem) => toNote(problem, sourceOf(problem)))) }

@@ -22,7 +22,7 @@ import { prepareContract, prepareHoursOf } from './prepare-contract.js'
 import { keyedEnvelopes } from './prepare-kept.js'
 import { policiesOfPlan } from './prepare-policy.js'
 import { preparePrecondition } from './prepare-precondition.js'
-import { checkConstraints, preparePricing } from './prepare-pricing.js'
+import { checkPatterns, preparePricing } from './prepare-pricing.js'
 import { prepareSharedLimits } from './prepare-shared-limits.js'
 import { type Problem, Problems, type ReportTo } from './problem.js'
 
@@ -31,6 +31,8 @@ export interface PrepareOptions {
   /** Without it a plan with policies can be prepared, but every call that a policy covers is denied. */
   readonly policy?: PolicyEvaluator | undefined
   readonly contractFiles?: ReadonlyMap<string, string> | undefined
+  /** It is compiled from its sources now: a plan that was accepted once must go on being one. */
+  readonly isNew?: boolean | undefined
   /** `CONTRACT_SHAPE` made into code, which checks a large contract five times as fast. */
   readonly contractShape?: Pick<typeof CONTRACT_SHAPE, 'safeParse'> | undefined
 }
@@ -136,7 +138,7 @@ function* preparePartsOf(compiled: CompiledSession, options: PrepareOptions): St
 
   const { demands, provisions } = yield* collectPreconditions(compiled.contracts, reportTo)
   checkCounts(compiled.contracts, provisions, sessionReport)
-  checkConstraints(session.provider_constraints, sessionReport)
+  if (options.isNew) checkPatterns(session, sessionReport)
   const contracts = new Map<string, PreparedContract>()
   const keyed = keyedEnvelopes(compiled.contracts)
   const preparePolicy = policiesOfPlan(options.policy)

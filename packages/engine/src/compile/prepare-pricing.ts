@@ -14,7 +14,6 @@ export function preparePricing(pricing: CompiledSession['session']['pricing'], r
         'write it as provider/model, with * for any part',
       )
     }
-    checkPattern(['pricing', pattern], pattern, report)
     return {
       matches: modelPattern(pattern),
       exactness: pattern.replaceAll('*', '').length,
@@ -26,12 +25,10 @@ export function preparePricing(pricing: CompiledSession['session']['pricing'], r
   return (provider, model) => rows.find(({ matches }) => matches(provider, model))?.price ?? null
 }
 
-/** A constraint that misspells its provider would forbid nothing. */
-export function checkConstraints(
-  constraints: CompiledSession['session']['provider_constraints'],
-  report: Report,
-): void {
-  for (const [kind, patterns] of Object.entries(constraints ?? {})) {
+/** A pattern that misspells its provider would forbid, or price, nothing. */
+export function checkPatterns({ pricing, provider_constraints }: CompiledSession['session'], report: Report): void {
+  for (const pattern of Object.keys(pricing ?? {})) checkPattern(['pricing', pattern], pattern, report)
+  for (const [kind, patterns] of Object.entries(provider_constraints ?? {})) {
     for (const pattern of patterns ?? []) checkPattern(['provider_constraints', kind], pattern, report)
   }
 }
