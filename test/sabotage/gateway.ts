@@ -15,8 +15,8 @@ export const gatewaySabotages: Bugs = {
     },
     {
       breaks: 'gateway.keys-stay',
-      from: 'const upstream = boundedFetch(fetch, limits)',
-      to: 'const upstream = boundedFetch((input, init) => (log([...new Headers(init?.headers)].join()), fetch(input, init)), limits)',
+      from: 'const upstream = boundedFetch(parts.upstream, limits)',
+      to: 'const upstream = boundedFetch((input, init) => (parts.log([...new Headers(init?.headers)].join()), parts.upstream(input, init)), limits)',
     },
     {
       breaks: 'gateway.faults',

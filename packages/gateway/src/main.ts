@@ -13,7 +13,7 @@ export async function runGateway(flags: GatewayFlags, say: (sentence: string) =>
   const ended = new Promise<void>((done) => {
     process.once('SIGTERM', () => done()).once('SIGINT', () => done())
   })
-  const gateway = await startGateway(settings, { log: say, fetch: globalThis.fetch })
+  const gateway = await startGateway(settings, { log: say })
   const agent = settings.agent ?? 'AGENT'
   say(`the gateway is running at ${gateway.url}`)
   say(`  base URL of OpenAI clients:    ${gateway.url}/${agent}/openai/v1`)
@@ -34,5 +34,5 @@ export async function runMcp(
   const stop = new AbortController()
   process.once('SIGTERM', () => stop.abort()).once('SIGINT', () => stop.abort())
   const { env, stdin: input, stdout: output } = process
-  return startMcp(flags, command, { say, env, fetch: globalThis.fetch, input, output, signal: stop.signal })
+  return startMcp(flags, command, { say, env, input, output, signal: stop.signal })
 }

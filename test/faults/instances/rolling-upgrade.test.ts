@@ -4,6 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { ROUTES, type RouteName } from '@countersign/protocol'
 import { afterAll, beforeAll, expect } from 'vitest'
 import { createTransport, ServiceRefusal } from '../../../packages/sdk/src/authority/transport.js'
+import { type Exchange, exchangeByNode } from '../../../packages/sdk/src/base/exchange.js'
 import { readConfig } from '../../../packages/server/src/base/config.js'
 import { connect } from '../../../packages/server/src/postgres/database.js'
 import { createTenant } from '../../../packages/server/src/process/operator.js'
@@ -68,19 +69,19 @@ async function startInstance(): Promise<Instance> {
 
 /** Attempts that got no answer or a 5xx. */
 const failures = new Map<string, number>()
-const noted: typeof fetch = async (input, init) => {
+const noted: Exchange = async (request) => {
   const note = (what: string) => failures.set(what, (failures.get(what) ?? 0) + 1)
-  const response = await fetch(input, init).catch((error: Error & { cause?: { code?: string } }) => {
-    note(error.cause?.code ?? error.name)
+  const answer = await exchangeByNode(request).catch((error: NodeJS.ErrnoException) => {
+    note(error.code ?? error.name)
     throw error
   })
-  if (response.status >= 500) note(String(response.status))
-  return response
+  if (answer.status >= 500) note(String(answer.status))
+  return answer
 }
 
 /** The routes by the SDK's own transport, with the retries that every program has. */
 function retryingApi(key: string): Api {
-  const transport = createTransport({ baseUrl: balancer.origin, apiKey: key, timeoutMs: 30_000, fetch: noted })
+  const transport = createTransport({ baseUrl: balancer.origin, apiKey: key, timeoutMs: 30_000, exchange: noted })
   const call =
     (name: RouteName) =>
     async (given: object): Promise<Answer<unknown>> => {

@@ -23,6 +23,7 @@ import {
 import { createGovernedAuthority } from '../../../packages/sdk/src/authority/server/governed-authority.js'
 import { createServerSession } from '../../../packages/sdk/src/authority/server/server-session.js'
 import { createTransport } from '../../../packages/sdk/src/authority/transport.js'
+import { exchangeBy } from '../../../packages/sdk/src/base/exchange.js'
 import { loadPolicyEvaluator } from '../../../packages/sdk/src/contracts/policy.js'
 import type { Runtime } from '../runtime/runtime.js'
 import {
@@ -203,7 +204,12 @@ function localJudge(run: Case): Judge {
 function serverJudge(run: Case, runtime: Runtime): Judge {
   const { local, compiled } = caseOptions(run, () => Date.now())
   const { fetch, key: apiKey } = runtime
-  const transport = createTransport({ baseUrl: 'http://127.0.0.1:4319', apiKey, timeoutMs: 10_000, fetch })
+  const transport = createTransport({
+    baseUrl: 'http://127.0.0.1:4319',
+    apiKey,
+    timeoutMs: 10_000,
+    exchange: exchangeBy(fetch),
+  })
   const { identity } = local
   const server = createServerSession({
     transport,

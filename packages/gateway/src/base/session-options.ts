@@ -3,7 +3,8 @@ import type { GatewaySettings } from './settings.js'
 
 export interface SessionParts {
   readonly apiKey: string
-  readonly fetch: typeof globalThis.fetch
+  /** Sends requests to the service; left out, as the SDK does. */
+  readonly fetch: typeof globalThis.fetch | undefined
   readonly log: (line: string) => void
 }
 
@@ -27,7 +28,7 @@ export function sessionOptions(
     environment,
     captureLevel,
     unmatchedPolicy,
-    fetch,
+    ...(fetch !== undefined && { fetch }),
     ...(mode !== null && { mode: MODES[mode] }),
     ...(principal !== null && { principal }),
     diagnostics: (event) => logDiagnostic(event, log),

@@ -1,21 +1,18 @@
 import { disguisesOf, parseStrictJson, repeatedKey } from '@countersign/engine'
 import { isObject } from '../base/is-object.js'
 import { GatewayProblem } from '../base/problems.js'
+import type { SessionParts } from '../base/session-options.js'
 import type { GatewaySettings } from '../base/settings.js'
 import { readJsonText } from '../http/read-json-text.js'
 import type { GatewayRequest, Route } from '../http/route.js'
 import { createSessionPool, type PooledSession } from '../wire/session-pool.js'
 import { answerHooks, type HookAnswerer, type HookCall } from './claude-code.js'
 
-export interface HookParts {
-  readonly log: (line: string) => void
-  readonly fetch: typeof globalThis.fetch
-  readonly apiKey: string
-}
-
 /** Hooks of coding agents, under `/{agent}/hooks/{product}`. */
-export function createHookRoute(settings: GatewaySettings, { log, fetch, apiKey }: HookParts): Route {
-  const pool = createSessionPool({ settings, apiKey, fetch, upstream: fetch, log, onAnswer: () => {} })
+export function createHookRoute(settings: GatewaySettings, parts: SessionParts): Route {
+  // Hooks tell of calls; no model is asked here.
+  const upstream = () => Promise.reject(new Error('hooks ask no model'))
+  const pool = createSessionPool({ ...parts, settings, upstream, onAnswer: () => {} })
   const answerers = new WeakMap<PooledSession, HookAnswerer>()
   const answererOf = (pooled: PooledSession): HookAnswerer => {
     const known = answerers.get(pooled)

@@ -6,8 +6,13 @@ import { createMcpRoute } from './mcp-route.js'
 import { choosePins, type PinPlaces } from './pins/choose-pins.js'
 import type { DefinitionPins } from './pins/definition-pins.js'
 
+export interface McpRouteParts extends SessionParts {
+  /** Sends requests to the MCP servers. */
+  readonly upstream: typeof globalThis.fetch
+}
+
 /** The route of the MCP servers, where there are any. Their calls belong to the sessions in which models propose them. */
-export function createMcpRoutes(settings: GatewaySettings, parts: SessionParts, pool: SessionPool): Route[] {
+export function createMcpRoutes(settings: GatewaySettings, parts: McpRouteParts, pool: SessionPool): Route[] {
   const { mcpServers, mcpPins: file, environment, apiUrl: runtimeUrl } = settings
   if (mcpServers === null) return []
   const { apiKey, fetch } = parts
@@ -16,7 +21,7 @@ export function createMcpRoutes(settings: GatewaySettings, parts: SessionParts, 
   const route = createMcpRoute({
     servers: mcpServers,
     apiKey,
-    fetch,
+    fetch: parts.upstream,
     idleMs: settings.upstreamSeconds * 1_000,
     maxBytes: settings.maxBodyMb * 1024 * 1024,
     requiresProposal: settings.requireProposal && isEnforced(settings),

@@ -37,8 +37,8 @@ export class McpFlagError extends Error {
 /** What the proxy has of the process that it runs in. */
 export interface McpParts extends Pick<StdioProxyOptions, 'input' | 'output' | 'signal' | 'env'> {
   readonly say: (sentence: string) => void
-  /** Sends requests to the service. */
-  readonly fetch: typeof globalThis.fetch
+  /** Sends requests to the service; left out, as the SDK does. */
+  readonly fetch?: typeof globalThis.fetch
 }
 
 /** Stands between a host and an MCP server that it starts. Resolves to the exit code. */
@@ -82,10 +82,10 @@ interface Service {
   readonly apiKey: string | null
   readonly runtimeUrl: string
   readonly environment: Environment
-  readonly fetch: typeof globalThis.fetch
+  readonly fetch: typeof globalThis.fetch | undefined
 }
 
-function serviceOf(flags: McpFlags, env: NodeJS.ProcessEnv, fetch: typeof globalThis.fetch): Service {
+function serviceOf(flags: McpFlags, env: NodeJS.ProcessEnv, fetch: typeof globalThis.fetch | undefined): Service {
   const { apiKey, apiUrl, environment } = readEnvironment(env)
   return {
     apiKey,

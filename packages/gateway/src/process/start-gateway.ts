@@ -1,5 +1,6 @@
 import type { AddressInfo } from 'node:net'
 import { getHeapStatistics } from 'node:v8'
+import type { SessionParts } from '../base/session-options.js'
 import { type GatewaySettings, SettingsError } from '../base/settings.js'
 import { createHookRoute } from '../hooks/hook-routes.js'
 import { createBodies } from '../http/held-body.js'
@@ -18,8 +19,8 @@ export interface Gateway {
 
 export interface GatewayParts {
   readonly log: (line: string) => void
-  /** Sends requests to upstreams and to the server. */
-  readonly fetch: typeof globalThis.fetch
+  /** Sends requests to upstreams and to the service. Left out: the global one, and to the service as the SDK does. */
+  readonly fetch?: typeof globalThis.fetch
 }
 
 /** Everything that the gateway serves, each under `/{agent}/{name}`. Models and MCP meet in the same sessions. */
@@ -29,8 +30,9 @@ function routesOf(settings: GatewaySettings, parts: RouteParts) {
   return { routes: all, pool }
 }
 
-interface RouteParts extends GatewayParts {
-  readonly apiKey: string
+interface RouteParts extends SessionParts {
+  /** Sends requests to upstreams. */
+  readonly upstream: typeof globalThis.fetch
 }
 
 /** Clients give up, or ask again, after a minute or so. */
@@ -43,7 +45,8 @@ export async function startGateway(settings: GatewaySettings, parts: GatewayPart
       'COUNTERSIGN_API_KEY is not set: export the API key that npm start prints, or the one of your tenant',
     )
   }
-  const { routes, pool } = routesOf(settings, { ...parts, apiKey })
+  const { log, fetch } = parts
+  const { routes, pool } = routesOf(settings, { log, apiKey, fetch, upstream: fetch ?? globalThis.fetch })
   const server = createHttpServer({
     routes,
     host: settings.host,

@@ -1,6 +1,6 @@
 import { findSession, ReplayUnavailableError, readModelRequest } from '@countersign/sdk'
 import { GatewayProblem } from '../base/problems.js'
-import { isEnforced } from '../base/session-options.js'
+import { isEnforced, type SessionParts } from '../base/session-options.js'
 import { PROVIDERS } from '../base/setting-values.js'
 import type { GatewaySettings } from '../base/settings.js'
 import type { GatewayRequest, Route } from '../http/route.js'
@@ -10,10 +10,9 @@ import { createSessionPool, type SessionPool } from './session-pool.js'
 import { boundedFetch } from './upstream.js'
 import { createSessionFinder, type SessionFinder } from './which-session.js'
 
-export interface WireParts {
-  readonly log: (line: string) => void
-  readonly fetch: typeof globalThis.fetch
-  readonly apiKey: string
+export interface WireParts extends SessionParts {
+  /** Sends requests to upstreams. */
+  readonly upstream: typeof globalThis.fetch
 }
 
 interface Wires {
@@ -31,10 +30,11 @@ export interface WireRoutes {
 }
 
 /** The wires of the model providers, each under its name. Their sessions are the same. */
-export function createWireRoutes(settings: GatewaySettings, { log, fetch, apiKey }: WireParts): WireRoutes {
+export function createWireRoutes(settings: GatewaySettings, parts: WireParts): WireRoutes {
+  const { apiKey, fetch } = parts
   const { apiUrl: runtimeUrl, environment, upstreams } = settings
   const limits = { idleMs: settings.upstreamSeconds * 1_000, maxBytes: settings.maxBodyMb * 1024 * 1024 }
-  const upstream = boundedFetch(fetch, limits)
+  const upstream = boundedFetch(parts.upstream, limits)
   const finder = createSessionFinder({
     // Only sessions that the server governs are known there.
     lookUp: async (agent, ids) =>
@@ -46,7 +46,7 @@ export function createWireRoutes(settings: GatewaySettings, { log, fetch, apiKey
     if (init?.signal) passedOn.get(init.signal)?.()
     return judged(input, init)
   }
-  const pool = createSessionPool({ settings, apiKey, fetch, upstream: last, log, onAnswer: finder.learn })
+  const pool = createSessionPool({ ...parts, settings, upstream: last, onAnswer: finder.learn })
   const wires: Wires = { upstream, finder, pool, passedOn }
   const routes = PROVIDERS.map(
     (name): Route => ({ name, handle: (request) => handle(request, upstreams[name], wires) }),

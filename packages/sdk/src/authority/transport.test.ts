@@ -1,6 +1,7 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
+import { exchangeBy } from '../base/exchange.js'
 import { createTransport, ServiceFailure, ServiceRefusal, type TransportSettings } from './transport.js'
 
 /** A service on loopback that answers as each test says, one answer for each request, the last one for all further. */
@@ -66,7 +67,14 @@ const hangs: Answer = () => {}
 const breaks: Answer = (reply) => reply.destroy()
 
 const transport = (settings: Partial<TransportSettings> = {}) =>
-  createTransport({ baseUrl, apiKey: KEY, timeoutMs: 30_000, fetch: globalThis.fetch, random: () => 0, ...settings })
+  createTransport({
+    baseUrl,
+    apiKey: KEY,
+    timeoutMs: 30_000,
+    exchange: exchangeBy(undefined),
+    random: () => 0,
+    ...settings,
+  })
 const addLabel = (settings: Partial<TransportSettings> = {}, limits = {}) =>
   transport(settings).call('addLabel', { params: { session_id: 'ses/1' }, body: { label: 'a' } }, limits)
 
@@ -127,8 +135,8 @@ test.each<[string, Answer, RegExp]>([
 test('where a name has several addresses, what each of them said is reported', async () => {
   const refused = (address: string) => new Error(`connect ECONNREFUSED ${address}`)
   const cause = new AggregateError([refused('::1:4319'), refused('127.0.0.1:4319')])
-  const fetch = () => Promise.reject(new TypeError('fetch failed', { cause }))
-  await expect(addLabel({ fetch }, { attempts: 1 })).rejects.toThrow(
+  const exchange = () => Promise.reject(new TypeError('fetch failed', { cause }))
+  await expect(addLabel({ exchange }, { attempts: 1 })).rejects.toThrow(
     /fetch failed: connect ECONNREFUSED ::1:4319, connect ECONNREFUSED 127/,
   )
 })
@@ -166,7 +174,7 @@ async function delaysOf(settings: Partial<TransportSettings>, limits = {}): Prom
 
 test('retries wait longer each time, and are spread between half and the whole of that', async () => {
   const away = async () => Promise.reject(new TypeError('fetch failed'))
-  const delays = (random: number) => delaysOf({ fetch: away, random: () => random }, { attempts: 9 })
+  const delays = (random: number) => delaysOf({ exchange: away, random: () => random }, { attempts: 9 })
   expect(await delays(1)).toEqual([50, 100, 200, 400, 800, 1_600, 2_000, 2_000])
   expect(await delays(0)).toEqual([25, 50, 100, 200, 400, 800, 1_000, 1_000])
 })
@@ -191,9 +199,10 @@ describe('Retry-After', () => {
   })
 
   test('as a date is understood', async () => {
-    const headers = { 'retry-after': new Date(Date.now() + 10_000).toUTCString() }
-    const limited = async () => Response.json(problem(429, 'RATE_LIMITED'), { status: 429, headers })
-    const [delay] = await delaysOf({ fetch: limited, random: () => 0 }, { attempts: 2 })
+    const retryAfter = new Date(Date.now() + 10_000).toUTCString()
+    const body = JSON.stringify(problem(429, 'RATE_LIMITED'))
+    const exchange = async () => ({ status: 429, retryAfter, body })
+    const [delay] = await delaysOf({ exchange, random: () => 0 }, { attempts: 2 })
     expect(delay).toBeGreaterThan(8_000)
     expect(delay).toBeLessThanOrEqual(10_000)
   })
@@ -234,7 +243,7 @@ describe('time', () => {
 
   test('a fetch that does not listen to its signal is left behind', async () => {
     const deaf: typeof fetch = () => new Promise(() => {})
-    await expect(addLabel({ fetch: deaf, timeoutMs: 200 })).rejects.toThrow(/timed out/)
+    await expect(addLabel({ exchange: exchangeBy(deaf), timeoutMs: 200 })).rejects.toThrow(/timed out/)
   })
 
   test('a call may have a limit of its own', async () => {

@@ -10,6 +10,7 @@ import {
   type Routes,
 } from '@countersign/protocol'
 import { messageOf } from '../base/diagnostics.js'
+import { type Exchange, type HttpAnswer, TimedOut } from '../base/exchange.js'
 
 /** How the SDK speaks to the service: one call, with its retries, inside one deadline. */
 export interface Transport {
@@ -34,7 +35,7 @@ export interface TransportSettings {
   readonly baseUrl: string
   readonly apiKey: string
   readonly timeoutMs: number
-  readonly fetch: typeof globalThis.fetch
+  readonly exchange: Exchange
   /** Between 0 and 1; spreads retries. */
   readonly random?: () => number
   /** Called when a call is about to wait because its tenant has asked for too much. */
@@ -128,43 +129,30 @@ async function once<Name extends RouteName>(
 ): Promise<Attempt<Name>> {
   const { method } = ROUTES[name]
   const url = urlOf(settings.baseUrl, name, sent)
-  const signal = AbortSignal.timeout(Math.max(1, Math.ceil(timeoutMs)))
-  const exchange = async (): Promise<{ response: Response; text: string }> => {
-    const response = await settings.fetch(url, {
-      method,
-      headers: {
-        authorization: `Bearer ${settings.apiKey}`,
-        accept: 'application/json',
-        ...(sent.body !== undefined && { 'content-type': 'application/json' }),
-      },
-      signal,
-      // Never followed, since the key would go with it. Workers know no other way to say so.
-      redirect: 'manual',
-      ...(sent.body !== undefined && { body: JSON.stringify(sent.body) }),
-    })
-    return { response, text: await response.text() }
+  const headers = { authorization: `Bearer ${settings.apiKey}`, accept: 'application/json' }
+  const request = {
+    ...{ method, url, timeoutMs: Math.max(1, Math.ceil(timeoutMs)) },
+    headers: sent.body === undefined ? headers : { ...headers, 'content-type': 'application/json' },
+    body: sent.body === undefined ? undefined : JSON.stringify(sent.body),
   }
-  let response: Response
-  let text: string
+  let answer: HttpAnswer
   try {
-    // A `fetch` given as an option may ignore its signal.
-    const answer = await Promise.race([exchange(), aborted(signal)])
-    response = answer.response
-    text = answer.text
+    answer = await settings.exchange(request)
   } catch (cause) {
     return failed(`${method} ${whereOf(url)} got no answer: ${reasonOf(cause)}; ${NOBODY_THERE}`, { cause })
   }
-  if (response.ok) return replied(name, text, `${method} ${whereOf(url)}`)
+  const { status, body: text } = answer
+  if (status >= 200 && status < 300) return replied(name, text, `${method} ${whereOf(url)}`)
   const problem = readProblem(text)
-  if (response.status === 429) {
-    const failure = new ServiceThrottled(`${method} ${whereOf(url)}`, problem, retryAfterMs(response))
+  if (status === 429) {
+    const failure = new ServiceThrottled(`${method} ${whereOf(url)}`, problem, retryAfterMs(answer))
     return { failure, retryAfterMs: failure.retryAfterMs, throttled: true }
   }
-  if (problem !== null && response.status >= 400 && response.status < 500) throw new ServiceRefusal(problem)
+  if (problem !== null && status >= 400 && status < 500) throw new ServiceRefusal(problem)
   return failed(
-    `${method} ${whereOf(url)} answered ${response.status}${problem === null ? ' without problem details' : ` ${problem.code}`}`,
+    `${method} ${whereOf(url)} answered ${status}${problem === null ? ' without problem details' : ` ${problem.code}`}`,
     {},
-    response.status === 503 ? retryAfterMs(response) : null,
+    status === 503 ? retryAfterMs(answer) : null,
   )
 }
 
@@ -205,10 +193,6 @@ function whereOf(url: string): string {
   return `${origin}${pathname}`
 }
 
-function aborted(signal: AbortSignal): Promise<never> {
-  return new Promise((_, reject) => signal.addEventListener('abort', () => reject(signal.reason), { once: true }))
-}
-
 function readProblem(text: string): Problem | null {
   const checked = problemSchema.safeParse(parseJson(text))
   return checked.success ? checked.data : null
@@ -232,8 +216,7 @@ function jittered(attempt: number, random: number): number {
   return ceiling / 2 + (ceiling / 2) * random
 }
 
-function retryAfterMs(response: Response): number | null {
-  const value = response.headers.get('retry-after')
+function retryAfterMs({ retryAfter: value }: HttpAnswer): number | null {
   if (value === null) return null
   const seconds = Number(value)
   if (Number.isFinite(seconds)) return Math.max(0, seconds * 1_000)
@@ -243,7 +226,7 @@ function retryAfterMs(response: Response): number | null {
 
 function reasonOf(cause: unknown): string {
   if (!(cause instanceof Error)) return String(cause)
-  if (cause.name === 'TimeoutError') return 'timed out'
+  if (cause instanceof TimedOut) return 'timed out'
   return cause.cause instanceof Error ? `${cause.message}: ${messageOf(cause.cause)}` : messageOf(cause)
 }
 

@@ -3,7 +3,7 @@ import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { proves } from '../../../../test/support/proves.js'
 import { createCircuitBreaker } from '../base/circuit-breaker.js'
 import type { Diagnostic } from '../base/diagnostics.js'
-import { postByFetch } from '../base/post.js'
+import { exchangeBy } from '../base/exchange.js'
 import { readObserveOptions } from '../options/observe-settings.js'
 import { type CaptureBuffer, createCaptureBuffer } from './capture-buffer.js'
 import type { SendOutcome } from './send-captures.js'
@@ -228,7 +228,7 @@ describe('bounds', () => {
       new Promise((_resolve, reject) => {
         init?.signal?.addEventListener('abort', () => reject(init.signal?.reason))
       })
-    const send = captureSender({ endpoint: 'http://captures', apiKey: 'k', timeoutMs: 20, post: postByFetch(never) })
+    const send = captureSender({ endpoint: 'http://captures', apiKey: 'k', timeoutMs: 20, exchange: exchangeBy(never) })
     expect(await send([JSON.stringify(item())])).toMatchObject({ kind: 'failed', retry: true })
   })
 
@@ -241,14 +241,24 @@ describe('bounds', () => {
     [429, { kind: 'throttled', retryAfterMs: 7_000 }],
   ])('status %i is understood', async (status, expected) => {
     const fetch = async () => new Response('{}', { status, headers: { 'retry-after': '7' } })
-    const send = captureSender({ endpoint: 'http://captures', apiKey: 'k', timeoutMs: 1_000, post: postByFetch(fetch) })
+    const send = captureSender({
+      endpoint: 'http://captures',
+      apiKey: 'k',
+      timeoutMs: 1_000,
+      exchange: exchangeBy(fetch),
+    })
     expect(await send([JSON.stringify(item())])).toMatchObject(expected)
   })
 
   test('what the server refused of a batch is reported', async () => {
     const rejected = [{ index: 0, capture_id: 'c', code: 'INVALID_CAPTURE', message: 'model_id is too long' }]
     const fetch = async () => Response.json({ accepted: 0, duplicates: 0, rejected })
-    const send = captureSender({ endpoint: 'http://captures', apiKey: 'k', timeoutMs: 1_000, post: postByFetch(fetch) })
+    const send = captureSender({
+      endpoint: 'http://captures',
+      apiKey: 'k',
+      timeoutMs: 1_000,
+      exchange: exchangeBy(fetch),
+    })
     const problem = '1 captures were refused: model_id is too long'
     expect(await send([JSON.stringify(item())])).toEqual({ kind: 'delivered', problem })
   })

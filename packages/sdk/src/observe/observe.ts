@@ -91,7 +91,7 @@ function startCapturing(settings: ObserveSettings, to: { apiKey: string; endpoin
   const conversations = createConversations(to.apiKey)
   const newCaptureId = createIds()
   const buffer = createCaptureBuffer({
-    send: captureSender({ ...to, timeoutMs: settings.timeoutMs, post: settings.post }),
+    send: captureSender({ ...to, timeoutMs: settings.timeoutMs, exchange: settings.exchange }),
     maxBuffer: settings.maxBuffer,
     flushMs: settings.flushMs,
     breaker: createCircuitBreaker(),

@@ -1,6 +1,6 @@
 import { capturesReply, fixFor, problemSchema, ROUTES } from '@countersign/protocol'
 import { messageOf } from '../base/diagnostics.js'
-import type { Post, PostAnswer } from '../base/post.js'
+import type { Exchange, HttpAnswer } from '../base/exchange.js'
 
 /** Sends one batch of captures, each as JSON. Never throws: what went wrong is part of the answer. */
 export type SendCaptures = (batch: readonly string[]) => Promise<SendOutcome>
@@ -17,15 +17,16 @@ export interface CaptureEndpoint {
   endpoint: string
   apiKey: string
   timeoutMs: number
-  post: Post
+  exchange: Exchange
 }
 
-export function captureSender({ endpoint, apiKey, timeoutMs, post }: CaptureEndpoint): SendCaptures {
+export function captureSender({ endpoint, apiKey, timeoutMs, exchange }: CaptureEndpoint): SendCaptures {
   const url = `${endpoint}${ROUTES.ingestCaptures.path}`
   const headers = { authorization: `Bearer ${apiKey}`, 'content-type': 'application/json' }
   return async (batch) => {
     try {
-      return outcomeOf(await post(url, { headers, body: `{"captures":[${batch.join(',')}]}`, timeoutMs }))
+      const body = `{"captures":[${batch.join(',')}]}`
+      return outcomeOf(await exchange({ method: 'POST', url, headers, body, timeoutMs }))
     } catch (error) {
       const problem = `captures could not be sent to ${endpoint}: ${messageOf(error)}`
       return { kind: 'failed', problem, retry: true }
@@ -35,7 +36,7 @@ export function captureSender({ endpoint, apiKey, timeoutMs, post }: CaptureEndp
 
 const RETRY_AFTER_DEFAULT_MS = 10_000
 
-function outcomeOf({ status, retryAfter, body }: PostAnswer): SendOutcome {
+function outcomeOf({ status, retryAfter, body }: HttpAnswer): SendOutcome {
   if (status >= 200 && status < 300) return { kind: 'delivered', problem: rejectedIn(body) }
   if (status === 429) {
     const seconds = Number(retryAfter)

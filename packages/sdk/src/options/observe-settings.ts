@@ -1,7 +1,7 @@
 import type { CaptureLevel } from '@countersign/protocol'
 import { createReport } from '../base/create-report.js'
 import type { Report } from '../base/diagnostics.js'
-import { type Post, postByFetch, postByNode } from '../base/post.js'
+import { type Exchange, exchangeBy } from '../base/exchange.js'
 import { unknownOptions } from './check-options.js'
 import { addressProblem, DEFAULT_BASE_URL, readEnvironment, type SdkEnvironment, saysYes } from './environment.js'
 import type { ObserveOptions } from './observe-options.js'
@@ -19,7 +19,7 @@ export interface ObserveSettings {
   timeoutMs: number
   disabled: boolean
   report: Report
-  post: Post
+  exchange: Exchange
   appInstance: string | null
 }
 
@@ -91,7 +91,7 @@ export function readObserveOptions(
     timeoutMs: number('timeoutMs'),
     disabled: isDisabled() || environment.captureDisabled,
     report,
-    post: fetch === undefined ? postByNode : postByFetch(fetch),
+    exchange: exchangeBy(fetch),
     appInstance: environment.appInstance,
   }
 }

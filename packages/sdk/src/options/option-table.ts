@@ -218,7 +218,7 @@ export const OPTIONS = {
       default: 10_000,
       doc: 'Time limit for one exchange with the server, retries included.',
     },
-    fetch: { kind: callback, defaultsTo: 'the global `fetch`', doc: 'Sends the requests to the server.' },
+    fetch: { kind: callback, defaultsTo: "Node's HTTP client", doc: 'Sends the requests to the server.' },
   },
   observe: {
     apiKey: {

@@ -223,7 +223,7 @@ export interface ReplayOptions<Tools extends ToolMap = ToolMap> {
   timeoutMs?: number
   /**
    * Sends the requests to the server.
-   * @defaultValue the global `fetch`
+   * @defaultValue Node's HTTP client
    */
   fetch?: typeof globalThis.fetch
 }

@@ -9,6 +9,7 @@ import {
   type UnmatchedPolicy,
 } from '@countersign/protocol'
 import { ReplayConfigError } from '../base/errors.js'
+import { type Exchange, exchangeBy } from '../base/exchange.js'
 import { isPrepared, type PreparedContracts } from '../contracts/contracts.js'
 import { refuseWrongOptions } from './check-options.js'
 import { addressProblem, DEFAULT_BASE_URL, environmentOf, type SdkEnvironment } from './environment.js'
@@ -73,7 +74,7 @@ export interface ReplaySettings extends Pick<ReplayOptions, OptionalName> {
   readonly workflow: JoinedWorkflow | null
   readonly takeover: boolean
   readonly timeoutMs: number
-  readonly fetch: typeof globalThis.fetch
+  readonly exchange: Exchange
   readonly captureDisabled: boolean
   readonly appInstance: string | null
 }
@@ -138,8 +139,7 @@ export function readReplayOptions(options: ReplayOptions, env: SdkEnvironment): 
     workflow,
     takeover: options.takeover ?? DEFAULTS.takeover.default,
     timeoutMs: options.timeoutMs ?? DEFAULTS.timeoutMs.default,
-    // Looked up at each call, so that a program can replace the global one later.
-    fetch: options.fetch ?? ((input, init) => globalThis.fetch(input, init)),
+    exchange: exchangeBy(options.fetch),
     captureDisabled: env.captureDisabled,
     appInstance: env.appInstance,
   }

@@ -2,6 +2,7 @@ import { type Environment, LIMITS } from '@countersign/protocol'
 import { createTransport } from '../authority/transport.js'
 import { messageOf } from '../base/diagnostics.js'
 import { ReplayUnavailableError } from '../base/errors.js'
+import { exchangeBy } from '../base/exchange.js'
 
 /** Where sessions are looked for. */
 export interface SessionSearch {
@@ -15,8 +16,8 @@ export interface SessionSearch {
   readonly environment: Environment
   /** Ids of calls and responses in a conversation, the newest last. */
   readonly ids: readonly string[]
-  /** Sends the request. */
-  readonly fetch: typeof globalThis.fetch
+  /** Sends the request. Node's HTTP client, where it is left out. */
+  readonly fetch?: typeof globalThis.fetch | undefined
 }
 
 /**
@@ -31,7 +32,7 @@ export async function findSession({
   ids,
   fetch,
 }: SessionSearch): Promise<string | null> {
-  const transport = createTransport({ baseUrl: runtimeUrl, apiKey, timeoutMs: 10_000, fetch })
+  const transport = createTransport({ baseUrl: runtimeUrl, apiKey, timeoutMs: 10_000, exchange: exchangeBy(fetch) })
   const body = { agent, environment, ids: ids.slice(-LIMITS.findableIds) }
   try {
     const { session_id: sessionId } = await transport.call('findSession', { body })

@@ -1,5 +1,6 @@
 import type { Environment, JsonObject } from '@countersign/protocol'
 import { createTransport } from '../authority/transport.js'
+import { exchangeBy } from '../base/exchange.js'
 
 /** Definitions of the tools of one server. */
 export interface SeenTools {
@@ -15,8 +16,8 @@ export interface SeenTools {
   readonly server: string
   /** What the server says of its tools. */
   readonly tools: readonly { readonly name: string; readonly definition: JsonObject }[]
-  /** Sends the request. */
-  readonly fetch: typeof globalThis.fetch
+  /** Sends the request. Node's HTTP client, where it is left out. */
+  readonly fetch?: typeof globalThis.fetch | undefined
 }
 
 /** So many definitions fit in one request, unless they are very long. */
@@ -28,7 +29,7 @@ const AT_ONCE = 100
  */
 export async function pinTools(seen: SeenTools): Promise<ReadonlySet<string>> {
   const { apiKey, runtimeUrl, agent, environment, server, tools, fetch } = seen
-  const transport = createTransport({ baseUrl: runtimeUrl, apiKey, timeoutMs: 10_000, fetch })
+  const transport = createTransport({ baseUrl: runtimeUrl, apiKey, timeoutMs: 10_000, exchange: exchangeBy(fetch) })
   const found = new Set<string>()
   for (let at = 0; at < tools.length; at += AT_ONCE) {
     const body = { agent, environment, server, tools: tools.slice(at, at + AT_ONCE) }

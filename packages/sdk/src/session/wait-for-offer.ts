@@ -2,6 +2,7 @@ import { suggestName } from '@countersign/engine'
 import type { HandoffView, WorkflowView } from '@countersign/protocol'
 import { createTransport, ServiceRefusal, type Transport } from '../authority/transport.js'
 import { ReplayConfigError } from '../base/errors.js'
+import { exchangeBy } from '../base/exchange.js'
 import { addressProblem, DEFAULT_BASE_URL, readEnvironment } from '../options/environment.js'
 import { OPTIONS } from '../options/option-table.js'
 import { POLL_MS, pollUntil, translated } from './workflow-polling.js'
@@ -31,7 +32,7 @@ export interface OfferWait {
   readonly runtimeUrl?: string
   /**
    * Sends the requests to the server.
-   * @defaultValue the global `fetch`
+   * @defaultValue Node's HTTP client
    */
   readonly fetch?: typeof globalThis.fetch
   /** Stops waiting. */
@@ -61,7 +62,7 @@ function transportOf({ apiKey, runtimeUrl, fetch }: OfferWait): Transport {
     baseUrl,
     apiKey: key,
     timeoutMs: OPTIONS.replay.timeoutMs.default,
-    fetch: fetch ?? ((input, init) => globalThis.fetch(input, init)),
+    exchange: exchangeBy(fetch),
   })
 }
 

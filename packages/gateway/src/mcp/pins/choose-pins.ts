@@ -8,7 +8,7 @@ export interface PinService {
   readonly apiKey: string
   readonly runtimeUrl: string
   readonly environment: Environment
-  readonly fetch: typeof globalThis.fetch
+  readonly fetch: typeof globalThis.fetch | undefined
 }
 
 export interface PinPlaces {

@@ -135,10 +135,8 @@ async function decisionOn(
     // Whatever else the runtime asks about a call still holds.
     return {}
   } catch (error) {
-    return output(
-      'deny',
-      `${call.name} did not run: ${error instanceof ReplayUnavailableError ? error.remedy : messageOf(error)}`,
-    )
+    const why = error instanceof ReplayUnavailableError ? error.remedy : messageOf(error)
+    return output('deny', `${call.name} did not run: ${why}`)
   }
 }
 

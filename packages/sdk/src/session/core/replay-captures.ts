@@ -2,7 +2,6 @@ import { randomUUID } from 'node:crypto'
 import { type CaptureItem, LIMITS } from '@countersign/protocol'
 import { createCircuitBreaker } from '../../base/circuit-breaker.js'
 import { messageOf, type Report } from '../../base/diagnostics.js'
-import { postByFetch } from '../../base/post.js'
 import { storableJson } from '../../base/written-json.js'
 import { type CaptureBuffer, createCaptureBuffer } from '../../observe/capture-buffer.js'
 import { captureItem } from '../../observe/capture-item.js'
@@ -53,10 +52,10 @@ export function createReplayCaptures(settings: ReplaySettings, report: Report): 
 }
 
 function bufferFor(settings: ReplaySettings, apiKey: string, report: Report): CaptureBuffer {
-  const { runtimeUrl, fetch } = settings
+  const { runtimeUrl, exchange } = settings
   const endpoint = runtimeUrl.replace(/\/+$/, '')
   return createCaptureBuffer({
-    send: captureSender({ endpoint, apiKey, timeoutMs: LIMITS.observeTimeoutMsDefault, post: postByFetch(fetch) }),
+    send: captureSender({ endpoint, apiKey, timeoutMs: LIMITS.observeTimeoutMsDefault, exchange }),
     maxBuffer: LIMITS.observeBufferDefault,
     flushMs: LIMITS.observeFlushMsDefault,
     breaker: createCircuitBreaker(),

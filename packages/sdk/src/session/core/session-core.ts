@@ -245,10 +245,10 @@ async function submitAll(batches: readonly EvidenceBatch[], authority: Authority
 }
 
 function transportFor(settings: ReplaySettings, report: Report): Transport | null {
-  const { apiKey, runtimeUrl: baseUrl, timeoutMs, fetch, sessionId: session_id } = settings
+  const { apiKey, runtimeUrl: baseUrl, timeoutMs, exchange, sessionId: session_id } = settings
   const onThrottled = (wait: number) =>
     report({ type: 'replay_throttled', session_id, wait_ms: Math.round(wait), detail: THROTTLED })
-  return apiKey === null ? null : createTransport({ baseUrl, apiKey, timeoutMs, fetch, onThrottled })
+  return apiKey === null ? null : createTransport({ baseUrl, apiKey, timeoutMs, exchange, onThrottled })
 }
 
 const THROTTLED =
