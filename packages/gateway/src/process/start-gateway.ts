@@ -69,10 +69,8 @@ export async function startGateway(settings: GatewaySettings, parts: GatewayPart
     async close() {
       const closed = new Promise<void>((done) => server.close(() => done()))
       for (const route of routes) route.stopping?.()
-      // Clients leave connections open, also after a reply.
-      const sweep = setInterval(closeUnused, 20)
+      closeUnused()
       await closed
-      clearInterval(sweep)
       for (const route of routes) await route.close?.()
       await pool.close()
     },
