@@ -51,7 +51,7 @@ async function raw(bytes: string): Promise<string> {
 }
 
 const head = (target: string, lines: readonly string[], version = '1.1') =>
-  [`POST ${target} HTTP/${version}`, 'Host: gateway.test', 'Connection: close', ...lines, '', ''].join('\r\n')
+  [`POST ${target} HTTP/${version}`, 'Host: localhost', 'Connection: close', ...lines, '', ''].join('\r\n')
 
 /** Every test of this file sends what must have no effect. */
 afterEach(() => {

@@ -218,6 +218,7 @@ async function runCall(session: CallingSession, { id, call }: Pick<Waiting, 'id'
     return answered(response, call.name)
   } catch (error) {
     if (stopped !== null && response === null) return refused(blockedText(call.name, stopped))
+    if (error instanceof ReplayUnavailableError) return refused(notJudged(call.name, error))
     return response === null
       ? refused(`${call.name} did not finish: ${messageOf(error)}`)
       : answered(response, call.name)

@@ -36,7 +36,7 @@ export class ReplayUnavailableError extends ReplayContractError {
   override readonly name = 'ReplayUnavailableError'
   /** The server did not answer, or the quota is used up for now: nothing was let through, and later it may pass. */
   readonly mayRetry: boolean
-  /** What a model is told in place of a tool's result: the message is for people who can look after the server. */
+  /** What a model is told in place of a tool's result: of an outage, nothing that only people can look after. */
   readonly remedy: string
 
   constructor(message: string, options?: ErrorOptions) {
@@ -46,7 +46,7 @@ export class ReplayUnavailableError extends ReplayContractError {
       options?.cause !== undefined && (code === null || code === 'RATE_LIMITED' || code === 'REQUEST_TIMEOUT')
     super(mayRetry ? `${message}; ${TRY_AGAIN}` : message, NOTHING_DECIDED, options)
     this.mayRetry = mayRetry
-    this.remedy = `the call could not be judged; ${mayRetry ? TRY_AGAIN : 'nothing was let through'}`
+    this.remedy = mayRetry ? `the call could not be judged; ${TRY_AGAIN}` : message
   }
 }
 
