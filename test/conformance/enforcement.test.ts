@@ -2,12 +2,11 @@ import Anthropic from '@anthropic-ai/sdk'
 import OpenAI from 'openai'
 import { describe, expect, test } from 'vitest'
 import { ReplayConfigError } from '../../packages/sdk/src/base/errors.js'
-import { wait } from '../../packages/sdk/src/base/steps.js'
 import { createBypassWatch } from '../../packages/sdk/src/clients/bypass.js'
 import { type ClientKind, detectClient, memberAt } from '../../packages/sdk/src/clients/clients.js'
 import { type ClientGovernor, governClient } from '../../packages/sdk/src/clients/govern-client.js'
 import { runTurn } from '../../packages/sdk/src/turn/run-turn.js'
-import type { TurnHooks, TurnResult } from '../../packages/sdk/src/turn/turn-hooks.js'
+import type { TurnHooks } from '../../packages/sdk/src/turn/turn-hooks.js'
 import { proves } from '../support/proves.js'
 import { renderEvents, renderResponse } from '../support/provider/provider-wire.js'
 
@@ -243,10 +242,10 @@ describe.each(Object.entries(CLIENTS))('%s', (_name, proof) => {
   function governed(sent: Sent) {
     const judged: string[] = []
     const hooks: TurnHooks = {
-      prepare: (request) => wait(Promise.resolve({ request })),
-      judge: ({ response }) => {
+      prepare: async (request) => ({ request }),
+      judge: async ({ response }) => {
         judged.push(String(response.id))
-        return wait(Promise.resolve<TurnResult>({ action: 'keep', callIds: new Set() }))
+        return { action: 'keep', callIds: new Set() }
       },
       abandon: async () => {},
       mayRetry: () => false,

@@ -2,7 +2,6 @@ import Anthropic from '@anthropic-ai/sdk'
 import { readResponse, withoutOddShapes } from '@countersign/engine'
 import OpenAI from 'openai'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { wait } from '../../packages/sdk/src/base/steps.js'
 import { detectClient } from '../../packages/sdk/src/clients/clients.js'
 import { type ClientGovernor, governClient } from '../../packages/sdk/src/clients/govern-client.js'
 import { anthropic } from '../../packages/sdk/src/providers/anthropic/anthropic.js'
@@ -42,9 +41,9 @@ function clients(judge: ((answer: ModelAnswer) => TurnResult) | null, mayRetry =
   const claude = new Anthropic({ apiKey: 'unused', baseURL: provider.url, maxRetries: 0, logLevel: 'off' })
   if (judge === null) return { openai, claude }
   const hooks: TurnHooks = {
-    prepare: (request) => wait(Promise.resolve({ request })),
-    *judge(answer) {
-      return yield* wait(Promise.resolve(judge(answer)))
+    prepare: async (request) => ({ request }),
+    async judge(answer) {
+      return judge(answer)
     },
     abandon: async () => {},
     mayRetry: () => mayRetry,

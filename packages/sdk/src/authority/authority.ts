@@ -13,7 +13,6 @@ import type {
   SessionStatus,
   StateSnapshot,
 } from '@countersign/protocol'
-import type { KnownOrPromised } from '../base/steps.js'
 import type { OfferedTool } from '../providers/provider.js'
 
 /** Who decides about the calls of a session: the server, or the engine in this process. Both speak in these shapes. */
@@ -25,12 +24,12 @@ export interface Authority {
   start(): Promise<void>
   /** What a request with these tools would be narrowed to, by the state that this process knows. Asks nobody. */
   narrow(tools: PreflightRequest['tools']): Narrowed
-  preflight(request: PreflightRequest): KnownOrPromised<PreflightResult>
-  propose(proposal: ProposalRequest): KnownOrPromised<ProposalVerdict>
+  preflight(request: PreflightRequest): Promise<PreflightResult>
+  propose(proposal: ProposalRequest): Promise<ProposalVerdict>
   /** A prepared turn ends without a proposal. */
   abandon(prepared: PreparedTurn): void
   /** Takes evidence. Never throws: what cannot be delivered now is delivered later. */
-  submit(by: DecidedBy, evidence: readonly Evidence[]): KnownOrPromised<void>
+  submit(by: DecidedBy, evidence: readonly Evidence[]): Promise<void>
   /** Throws when the session takes no more calls, as far as this process knows. */
   assertRunning(): void
   /** Throws when a call that was allowed some time ago may no longer run, or when nobody can say. */

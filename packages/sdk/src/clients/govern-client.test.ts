@@ -3,7 +3,6 @@ import OpenAI from 'openai'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import { type LoopbackProvider, startProvider } from '../../../../test/support/provider/provider.js'
 import type { JsonObject } from '../base/json-object.js'
-import { wait } from '../base/steps.js'
 import { runTurn } from '../turn/run-turn.js'
 import type { AbandonedAnswer, ModelAnswer, Prepared, TurnHooks, TurnResult } from '../turn/turn-hooks.js'
 import { detectClient } from './clients.js'
@@ -33,10 +32,10 @@ function governed<Client extends object>(
   if (kind === null) throw new Error('the client was not recognised')
   const recorded: Recorded = { answers: [], abandoned: [] }
   const hooks: TurnHooks = {
-    prepare: (request) => wait(Promise.resolve<Prepared>({ request })),
-    *judge(answer) {
+    prepare: async (request) => ({ request }),
+    async judge(answer) {
       recorded.answers.push(answer)
-      return yield* wait(Promise.resolve(judge(answer)))
+      return judge(answer)
     },
     abandon: async (answer) => {
       recorded.abandoned.push(answer)
@@ -329,7 +328,10 @@ describe('the promise of create', () => {
   test.each([false, true])(
     'a turn that may not go on answers without asking the model (stream: %s)',
     async (stream) => {
-      const prepare = () => wait<Prepared>({ reason: 'killed', said: { text: 'The budget is used up.', id: 'x' } })
+      const prepare = async (): Promise<Prepared> => ({
+        reason: 'killed',
+        said: { text: 'The budget is used up.', id: 'x' },
+      })
       const viaChat = governed(openai(), release, { prepare }).client.chat.completions
       const viaResponses = governed(openai(), release, { prepare }).client.responses
       const viaMessages = governed(anthropic(), release, { prepare }).client.messages
@@ -381,10 +383,10 @@ describe('options of a call', () => {
   test('a body that replaces the request is what is prepared, narrowed and sent', async () => {
     const prepared: JsonObject[] = []
     const narrowing: Partial<TurnHooks> = {
-      prepare: (request) => {
+      prepare: async (request) => {
         prepared.push(request)
         const { tools: _, ...rest } = request
-        return wait(Promise.resolve({ request: rest }))
+        return { request: rest }
       },
     }
     const tools = [{ type: 'web_search' }]

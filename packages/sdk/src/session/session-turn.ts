@@ -1,7 +1,6 @@
 import type { BlockReason, NarrowedTool } from '@countersign/protocol'
 import { ReplayConfigError } from '../base/errors.js'
 import { isObject, type JsonObject, text } from '../base/json-object.js'
-import { runToPromise } from '../base/steps.js'
 import { type NeutralCall, type NeutralRequest, neutralProvider } from '../providers/neutral.js'
 import type { Provider } from '../providers/provider.js'
 import { createTurn, type GovernedTurn } from '../turn/turn.js'
@@ -92,10 +91,10 @@ export function createTurnMaker(session: TurnSession, verdicts: Verdicts): TurnM
     }
     const provider = providerOf(text(request.provider))
     const hooks = createTurn(session, provider, { retries: 0, asksLater: true, onDecided, waitsFor })
-    const prepared = await runToPromise(hooks.prepare(request))
+    const prepared = await hooks.prepare(request)
     const startedAt = performance.now()
     const judge = async (response: JsonObject): Promise<readonly CallVerdict[]> => {
-      await runToPromise(hooks.judge({ request, response, ...WHOLE, latencyMs: performance.now() - startedAt }))
+      await hooks.judge({ request, response, ...WHOLE, latencyMs: performance.now() - startedAt })
       return verdict
     }
     return turnOf({ request, prepared, hooks, judge, onEnd })

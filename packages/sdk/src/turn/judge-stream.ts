@@ -1,6 +1,5 @@
 import { type Cleaned, withoutOddShapes } from '@countersign/engine'
 import { isObject, type JsonObject } from '../base/json-object.js'
-import { runToPromise, type Steps } from '../base/steps.js'
 import { type ClientStream, isClientStream, layStream } from '../clients/client-stream.js'
 import type { Provider, SaidInstead, StreamHold, StreamJoin } from '../providers/provider.js'
 import { answerOf, isMarked, markOf, type PendingRequest } from './judge-answer.js'
@@ -9,7 +8,7 @@ import type { ModelAnswer, TurnResult } from './turn-hooks.js'
 /** The model's answer to another request of the same turn, or what is said in its place. */
 export type AnswerAgain = { readonly said: SaidInstead } | { readonly pending: PendingRequest; readonly data: unknown }
 
-type AskAgain = (request: JsonObject) => Steps<AnswerAgain>
+type AskAgain = (request: JsonObject) => Promise<AnswerAgain>
 
 /**
  * A stream is judged at its end, as the program reads it: text flows, and from the first part of a call on everything is
@@ -40,7 +39,7 @@ async function* flow(
     }
     if (join === null) throw new Error('a stream that cannot be joined is asked for again')
     yield* join.again()
-    const again = await runToPromise(askAgain(result.request))
+    const again = await askAgain(result.request)
     if ('said' in again) {
       yield* joined(provider.textEvents(pending.request, again.said), join)
       return
@@ -94,7 +93,7 @@ async function* flowOnce(
     await abandon('left')
     return null
   }
-  return runToPromise(pending.hooks.judge({ ...streamAnswer(pending, hold), oddShape }))
+  return pending.hooks.judge({ ...streamAnswer(pending, hold), oddShape })
 }
 
 /** The event without what another reader could take for a call: nothing of that may flow. */

@@ -8,7 +8,6 @@ import { ServiceRefusal } from '../authority/transport.js'
 import { deepFreeze } from '../base/deep-freeze.js'
 import { ReplayContractError } from '../base/errors.js'
 import { startAge } from '../base/start-age.js'
-import { type KnownOrPromised, runSteps, type Steps, wait } from '../base/steps.js'
 import { writtenJson } from '../base/written-json.js'
 import { responseIdOf } from '../clients/conversations.js'
 import { messagesOf } from '../observe/capture-item.js'
@@ -89,9 +88,9 @@ function faultOf({ answer, response }: AnswerContext): Fault | null {
 }
 
 /** Blocks every call of an answer; one that shows none stands for a call without a name. Its cost counts. */
-function* rejectAnswer(context: AnswerContext, prepared: PreparedTurn, fault: Fault): Steps<ProposalVerdict> {
+async function rejectAnswer(context: AnswerContext, prepared: PreparedTurn, fault: Fault): Promise<ProposalVerdict> {
   const { session, response } = context
-  const { by } = yield* wait(session.authority().propose(costOnly(prepared, response, session.settings.gate)))
+  const { by } = await session.authority().propose(costOnly(prepared, response, session.settings.gate))
   const calls = response.calls.length > 0 ? response.calls : [{ id: '', name: '', index: 0 }]
   const decisions = calls.map(({ id, name, index }) =>
     blockedDecision({ call_id: id, tool_name: name, index }, 'response_format_invalid', fault.remedy, fault.detail),
@@ -140,19 +139,23 @@ export function proposeAnswer(
   context: AnswerContext,
   prepared: PreparedTurn,
   gate: SessionGate,
-): KnownOrPromised<ProposalVerdict> {
+): Promise<ProposalVerdict> {
   const fault = faultOf(context)
-  if (fault !== null) return runSteps(rejectAnswer(context, prepared, fault))
+  if (fault !== null) return rejectAnswer(context, prepared, fault)
   return context.session.authority().propose(proposalOf(context, prepared, gate))
 }
 
 /** The session moved on beside a turn that calls nothing, such as a summary: only its cost is left to count. */
-export function* proposeAgain(context: AnswerContext, stale: PreparedTurn, error: unknown): Steps<ProposalVerdict> {
+export async function proposeAgain(
+  context: AnswerContext,
+  stale: PreparedTurn,
+  error: unknown,
+): Promise<ProposalVerdict> {
   if (context.response.calls.length > 0 || faultOf(context) !== null || !isStale(error)) throw error
   const { session } = context
-  const prepared = yield* wait(session.authority().preflight(stale.request))
+  const prepared = await session.authority().preflight(stale.request)
   if (prepared.outcome === 'blocked') return { by: prepared.by, outcome: 'no_calls', decisions: [] }
-  return yield* wait(session.authority().propose(proposalOf(context, prepared, session.settings.gate)))
+  return await session.authority().propose(proposalOf(context, prepared, session.settings.gate))
 }
 
 const isStale = (error: unknown): boolean =>
@@ -161,14 +164,14 @@ const isStale = (error: unknown): boolean =>
   error.cause.code === 'PREPARED_REQUEST_STALE'
 
 /** Judges without a consequence: not even a failure of the judgement has one. */
-export function* watchAnswer(context: AnswerContext, prepared: PreparedTurn, stance: Stance): Steps<void> {
+export async function watchAnswer(context: AnswerContext, prepared: PreparedTurn, stance: Stance): Promise<void> {
   const { session, asked } = context
   let watched: readonly Decision[] = []
   try {
     const ageMs = startAge()
-    const verdict = yield* wait(proposeAnswer(context, prepared, 'strip_blocked'))
+    const verdict = await proposeAnswer(context, prepared, 'strip_blocked')
     asked.trace.decided(verdict.decisions)
-    const { open, decisions } = yield* wait(registerCalls(verdict, proposedCalls(context, ageMs), null))
+    const { open, decisions } = await registerCalls(verdict, proposedCalls(context, ageMs), null)
     session.openCalls.add(open)
     session.notes.watched(stance, prepared.removed, decisions)
     watched = decisions
@@ -210,9 +213,9 @@ export function openCalls({ session, asked }: AnswerContext, calls: readonly Ope
 }
 
 /** These calls do not run, and their outcome is reported. */
-export function giveUp({ openCalls, deliver }: TurnSession, calls: readonly OpenCall[]): KnownOrPromised<void> {
+export async function giveUp({ openCalls, deliver }: TurnSession, calls: readonly OpenCall[]): Promise<void> {
   for (const call of calls) openCalls.resolve(call, notExecuted(call))
-  return calls.length > 0 ? deliver() : undefined
+  if (calls.length > 0) await deliver()
 }
 
 /** What of an answer the program gets, and what the provider stores beyond that. */

@@ -2,7 +2,6 @@ import { checkpointBlock, type ToolCall } from '@countersign/engine'
 import type { Decision } from '@countersign/protocol'
 import type { ProposalVerdict } from '../authority/authority.js'
 import type { OpenCall } from '../authority/open-calls.js'
-import type { KnownOrPromised } from '../base/steps.js'
 import { type Approver, askForApproval, type CheckpointResult } from './checkpoints.js'
 
 /** The calls of a response after people have been asked about those that need it. */
@@ -25,11 +24,11 @@ export interface ProposedCalls {
 }
 
 /** Registers the calls that were allowed, and asks people about those that need it: now, later, or never. */
-export function registerCalls(
+export async function registerCalls(
   verdict: ProposalVerdict,
   proposed: ProposedCalls,
   approver: Approver | 'later' | null,
-): KnownOrPromised<RegisteredCalls> {
+): Promise<RegisteredCalls> {
   const open: OpenCall[] = []
   const stopped: OpenCall[] = []
   for (const decision of verdict.decisions) {

@@ -1,5 +1,4 @@
 import type { JsonObject } from '../base/json-object.js'
-import { runToPromise, type Steps } from '../base/steps.js'
 import { type ApiResult, GovernedPromise } from '../clients/api-promise.js'
 import { isClientStream } from '../clients/client-stream.js'
 import type { ModelCall } from '../clients/govern-client.js'
@@ -10,21 +9,21 @@ import type { TurnHooks } from './turn-hooks.js'
 
 /** One governed call of a model, with its retries. */
 export function runTurn(hooks: TurnHooks, call: ModelCall): GovernedPromise {
-  return new GovernedPromise(runToPromise(turnSteps(hooks, call)), call.provider)
+  return new GovernedPromise(turnSteps(hooks, call), call.provider)
 }
 
 /** Prepare the request, ask the model, judge its answer; start over where the judgement asks for a retry. */
-function* turnSteps(hooks: TurnHooks, call: ModelCall): Steps<ApiResult> {
+async function turnSteps(hooks: TurnHooks, call: ModelCall): Promise<ApiResult> {
   const { provider } = call
   let { request } = call
   for (;;) {
-    const asked = yield* ask(hooks, call, request)
+    const asked = await ask(hooks, call, request)
     if ('said' in asked) return answerInstead(provider, request, asked.said)
     const { pending, sending, data } = asked
     if (isClientStream(data)) {
       return { data: judgeStream(pending, data, (again) => ask(hooks, call, again)), call: sending }
     }
-    const given: GivenAnswer = wholeAnswer(provider, data, yield* hooks.judge(answerOf(pending, data)))
+    const given: GivenAnswer = wholeAnswer(provider, data, await hooks.judge(answerOf(pending, data)))
     if (!('retry' in given)) return { data: given.data, call: sending }
     request = given.retry
   }
@@ -35,19 +34,19 @@ type Asked =
   | { readonly said: SaidInstead }
   | { readonly pending: PendingRequest; readonly sending: unknown; readonly data: unknown }
 
-function* ask(hooks: TurnHooks, call: ModelCall, request: JsonObject): Steps<Asked> {
+async function ask(hooks: TurnHooks, call: ModelCall, request: JsonObject): Promise<Asked> {
   const { provider } = call
-  const prepared = yield* hooks.prepare(request)
+  const prepared = await hooks.prepare(request)
   if ('said' in prepared) return prepared
   const addsUsage = request.stream === true && !hooks.onlyWatches()
   const sent = addsUsage ? provider.withStreamUsage(prepared.request) : prepared.request
   const pending: PendingRequest = { provider, hooks, request, sent, startedAt: performance.now() }
   try {
     const sending = call.send(sent)
-    const data = yield sending as Promise<unknown>
+    const data = (await sending) as Promise<unknown>
     return { pending, sending, data }
   } catch (error) {
-    yield hooks.abandon({ request: sent, response: null, why: 'failed', complete: false, error })
+    await hooks.abandon({ request: sent, response: null, why: 'failed', complete: false, error })
     throw error
   }
 }

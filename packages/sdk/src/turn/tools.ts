@@ -13,7 +13,6 @@ import {
   ReplayUnavailableError,
 } from '../base/errors.js'
 import { startAge } from '../base/start-age.js'
-import type { KnownOrPromised } from '../base/steps.js'
 import type { ToolExecutor, ToolMap } from '../options/replay-options.js'
 import { enforcementOf, explainToModel } from './gate.js'
 import { type MeantCall, matchCall } from './match-call.js'
@@ -47,7 +46,7 @@ export interface ToolRuntime {
   /** The program called a tool with other arguments than were allowed. */
   onArgumentsDiffer(difference: ArgumentDifference): void
   /** Gives gathered evidence to the authority. */
-  deliver(): KnownOrPromised<void>
+  deliver(): Promise<void>
   deliverSoon(): void
 }
 

@@ -1,14 +1,13 @@
 import type { BlockReason, Decision } from '@countersign/protocol'
 import type { JsonObject } from '../base/json-object.js'
-import type { Steps } from '../base/steps.js'
 import type { SaidInstead } from '../providers/provider.js'
 
 /** What decides about one governed call of a model. One object serves one call, with its retries. */
 export interface TurnHooks {
   /** Before the model is asked, each time. Throwing means that it is not asked. */
-  prepare(request: JsonObject): Steps<Prepared>
+  prepare(request: JsonObject): Promise<Prepared>
   /** Once per answer, before the program sees a part of any tool call. Throwing is what the program then sees. */
-  judge(answer: ModelAnswer): Steps<TurnResult>
+  judge(answer: ModelAnswer): Promise<TurnResult>
   /** There is nothing to judge: the model call failed, or the program left the stream. Must not throw. */
   abandon(answer: AbandonedAnswer): Promise<void>
   /** The model may be asked again after an answer: then its streams are joined. Known once a request is prepared. */

@@ -4,7 +4,6 @@ import type { Authority, DecidedBy, PreparedTurn } from '../authority/authority.
 import type { OpenCalls } from '../authority/open-calls.js'
 import type { EnforcementDecision } from '../base/errors.js'
 import type { JsonObject } from '../base/json-object.js'
-import type { KnownOrPromised } from '../base/steps.js'
 import type { Conversations, OpenRequest } from '../clients/conversations.js'
 import type { ReplaySettings } from '../options/replay-settings.js'
 import type { OfferedTool, Provider, RequestView } from '../providers/provider.js'
@@ -34,7 +33,7 @@ export interface TurnSession {
   assertUsable(): void
   /** Throws when a constraint forbids this model. */
   checkProvider(provider: string, model: string): void
-  deliver(): KnownOrPromised<void>
+  deliver(): Promise<void>
   readonly notes: TurnNotes
 }
 

@@ -3,7 +3,6 @@ import type { NarrowedTool } from '@countersign/protocol'
 import type { ProposalVerdict } from '../authority/authority.js'
 import type { JsonObject } from '../base/json-object.js'
 import { startAge } from '../base/start-age.js'
-import { type Steps, wait } from '../base/steps.js'
 import type { Provider, RequestView } from '../providers/provider.js'
 import { checkConstraints } from './check-constraints.js'
 import { explainToModel } from './gate.js'
@@ -86,19 +85,19 @@ function onlyWatches({ session, asked }: Turn): boolean {
   return prepared === null || session.stance(prepared.by) !== 'enforce'
 }
 
-function* prepare(turn: Turn, request: JsonObject): Steps<Prepared> {
+async function prepare(turn: Turn, request: JsonObject): Promise<Prepared> {
   const { session, provider } = turn
   session.assertUsable()
   const view = provider.readRequest(request)
   try {
-    if (!session.isReady()) yield session.ready()
-    if (!binds(session)) return yield* prepareWatched(turn, request, view)
+    if (!session.isReady()) await session.ready()
+    if (!binds(session)) return prepareWatched(turn, request, view)
     refuseNested(session, view)
     session.checkProvider(provider.name, view.model)
     const turnBefore = enterQueue(turn, view)
     if (turnBefore !== null) {
-      yield turnBefore
-      yield session.openCalls.whenResolved(GRACE_MS)
+      await turnBefore
+      await session.openCalls.whenResolved(GRACE_MS)
     }
     session.assertUsable()
     // Turns before this one in the queue may have left something to answer.
@@ -108,16 +107,16 @@ function* prepare(turn: Turn, request: JsonObject): Steps<Prepared> {
     refuseUngovernable(view)
     if (view.tools.length > 0) {
       if (!session.openCalls.isIdle()) {
-        yield session.openCalls.whenIdle({ onLongWait: session.notes.toolWaits })
+        await session.openCalls.whenIdle({ onLongWait: session.notes.toolWaits })
         session.assertUsable()
       }
-      yield* waitForOthers(turn)
+      await waitForOthers(turn)
       resolveEarlierCalls(session, provider, asked)
-      yield* wait(session.deliver())
+      await session.deliver()
     }
     const isShared = session.settings.shared !== null
     const preflight = preflightOf(session.authority().plan, provider, asked, isShared, turn.options.waitsFor)
-    const result = yield* wait(session.authority().preflight(preflight))
+    const result = await session.authority().preflight(preflight)
     const prepared = narrowRequest(session, provider, asked, preflight, result)
     if ('request' in prepared) return { request: completed(prepared.request) }
     session.continuations.saidInstead(provider, request, prepared.said)
@@ -130,16 +129,16 @@ function* prepare(turn: Turn, request: JsonObject): Steps<Prepared> {
 }
 
 /** Whoever makes the calls of another face, or sees their results, says what became of them. */
-function* waitForOthers({ session: { openCalls }, options: { waitsFor } }: Turn): Steps<void> {
+async function waitForOthers({ session: { openCalls }, options: { waitsFor } }: Turn): Promise<void> {
   if (waitsFor === undefined) return
   const others = (): boolean => [...openCalls.allowed(), ...openCalls.asking()].some(({ callId }) => waitsFor(callId))
   if (!others()) return
-  yield openCalls.whenResolved(GRACE_MS)
+  await openCalls.whenResolved(GRACE_MS)
   if (others()) throw waitsForOthers()
 }
 
 /** Judges what it can and leaves the request as it is: not even a failure of the judgement has a consequence. */
-function* prepareWatched(turn: Turn, request: JsonObject, view: RequestView): Steps<Prepared> {
+async function prepareWatched(turn: Turn, request: JsonObject, view: RequestView): Promise<Prepared> {
   const { session, provider } = turn
   session.assertUsable()
   try {
@@ -149,11 +148,11 @@ function* prepareWatched(turn: Turn, request: JsonObject, view: RequestView): St
     session.checkProvider(provider.name, view.model)
     if (view.tools.length > 0) {
       resolveEarlierCalls(session, provider, asked)
-      yield* wait(session.deliver())
+      await session.deliver()
     }
     const isShared = session.settings.shared !== null
     const preflight = preflightOf(session.authority().plan, provider, asked, isShared)
-    const result = yield* wait(session.authority().preflight(preflight))
+    const result = await session.authority().preflight(preflight)
     narrowRequest(session, provider, asked, preflight, result)
   } catch (error) {
     session.assertUsable()
@@ -174,7 +173,7 @@ function leaveQueue(turn: Turn): void {
   turn.place = null
 }
 
-function* judge(turn: Turn, answer: ModelAnswer): Steps<TurnResult> {
+async function judge(turn: Turn, answer: ModelAnswer): Promise<TurnResult> {
   const { session, provider, asked, place } = turn
   if (asked === null) throw new Error('a turn is judged before it was prepared')
   place?.stay()
@@ -189,27 +188,27 @@ function* judge(turn: Turn, answer: ModelAnswer): Steps<TurnResult> {
     session.assertUsable()
     const stance = session.stance(prepared.by)
     if (stance !== 'enforce') {
-      yield* watchAnswer(context, prepared, stance)
+      await watchAnswer(context, prepared, stance)
       noteDecided(turn, context, NOT_ENFORCED)
       return conclude(turn, context, { action: 'release' })
     }
     const ageMs = startAge()
     let verdict: ProposalVerdict
     try {
-      verdict = yield* wait(proposeAnswer(context, prepared, session.settings.gate))
+      verdict = await proposeAnswer(context, prepared, session.settings.gate)
     } catch (error) {
-      verdict = yield* proposeAgain(context, prepared, error)
+      verdict = await proposeAgain(context, prepared, error)
     }
     asked.trace.decided(verdict.decisions)
     const approver = turn.options.asksLater && session.approver.onCheckpoint === undefined ? 'later' : session.approver
-    const registered = yield* wait(registerCalls(verdict, proposedCalls(context, ageMs), approver))
+    const registered = await registerCalls(verdict, proposedCalls(context, ageMs), approver)
     const calls = session.settings.shared === null ? registered : checkConstraints(session, registered)
     noteAnswer(context, 'enforce', calls.decisions, verdict.by)
     try {
       // People take their time: the session may have been killed meanwhile.
       session.assertUsable()
     } catch (error) {
-      yield* wait(giveUp(session, [...calls.open, ...calls.asking, ...calls.stopped]))
+      await giveUp(session, [...calls.open, ...calls.asking, ...calls.stopped])
       throw error
     }
     const result = passThroughGate(context, calls.decisions)
@@ -218,7 +217,7 @@ function* judge(turn: Turn, answer: ModelAnswer): Steps<TurnResult> {
       noteDecided(turn, context, calls)
     }
     const notRun = result.action === 'refuse' ? [...calls.open, ...calls.asking, ...calls.stopped] : calls.stopped
-    if (notRun.length > 0) yield* wait(giveUp(session, notRun))
+    if (notRun.length > 0) await giveUp(session, notRun)
     return conclude(turn, context, result)
   } catch (error) {
     leaveQueue(turn)

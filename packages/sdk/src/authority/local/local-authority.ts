@@ -2,7 +2,7 @@ import { createIds } from '../../base/create-ids.js'
 import { messageOf } from '../../base/diagnostics.js'
 import { ReplayConfigError, ReplayContractError, ReplayKillError, ReplayUnavailableError } from '../../base/errors.js'
 import type { SessionStore, StoredSession } from '../../options/session-store.js'
-import type { Authority, KillCause, PreflightRequest, PreflightResult, ProposalVerdict } from '../authority.js'
+import type { Authority, KillCause, PreflightRequest, PreflightResult } from '../authority.js'
 import { snapshotWith } from '../snapshot-with.js'
 import { createLocalSession, type LocalSessionOptions } from './local-session.js'
 
@@ -116,17 +116,12 @@ export function createLocalAuthority({ local, store, onKilled }: LocalAuthorityO
     onKilled('store')
   }
 
-  function preflight(request: PreflightRequest): PreflightResult {
+  async function preflight(request: PreflightRequest): Promise<PreflightResult> {
+    if (store !== undefined) await start()
     assertRunning()
     const result = session.preflight(request, `prq_${newId()}`)
     if (isKilled()) onKilled('breaker')
-    return result
-  }
-
-  /** A turn that was refused counts, like any other block. */
-  async function preflightStored(request: PreflightRequest): Promise<PreflightResult> {
-    await start()
-    const result = preflight(request)
+    // A turn that was refused counts, like any other block.
     if (result.outcome === 'blocked') await save(() => void session.preflight(request, `prq_${newId()}`))
     return result
   }
@@ -136,26 +131,24 @@ export function createLocalAuthority({ local, store, onKilled }: LocalAuthorityO
     saltOf: () => session.salt,
     start,
     narrow: (tools) => session.narrow(tools),
-    preflight: (request) => (store === undefined ? preflight(request) : preflightStored(request)),
-    propose(proposal) {
+    preflight,
+    async propose(proposal) {
       const wasKilled = isKilled()
       const verdict = session.propose(proposal, {
         proposalId: `prp_${newId()}`,
         pendingCallId: () => `pnd_${newId()}`,
       })
-      const allowed = (): ProposalVerdict => {
-        if (!wasKilled && isKilled()) onKilled('breaker')
-        return verdict
-      }
-      return store === undefined ? allowed() : save().then(allowed)
+      await save()
+      if (!wasKilled && isKilled()) onKilled('breaker')
+      return verdict
     },
     abandon() {},
-    submit(_by, evidence) {
+    async submit(_by, evidence) {
       const wasKilled = isKilled()
       const receive = (): void => session.receive(evidence.map(({ receipt }) => receipt))
       receive()
       if (!wasKilled && isKilled()) onKilled('breaker')
-      if (store !== undefined) return save(receive).catch(() => {})
+      await save(receive).catch(() => {})
     },
     assertRunning,
     async confirm() {

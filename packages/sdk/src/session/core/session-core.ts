@@ -10,7 +10,6 @@ import { createTransport, type ReplyOf, type Transport } from '../../authority/t
 import { createReport } from '../../base/create-report.js'
 import type { Report } from '../../base/diagnostics.js'
 import { ReplayConfigError, ReplayKillError, ReplayUnavailableError } from '../../base/errors.js'
-import type { KnownOrPromised } from '../../base/steps.js'
 import type { ReplaySettings } from '../../options/replay-settings.js'
 import type { Stance } from '../../turn/turn-session.js'
 import { attachSharedSession } from './attach-shared-session.js'
@@ -45,7 +44,7 @@ export interface SessionCore {
   setFilter(tools: readonly string[] | null): void
   kill(): void
   /** Gives the evidence gathered so far to whoever decided. */
-  deliver(): KnownOrPromised<void>
+  deliver(): Promise<void>
   deliverSoon(): void
   snapshot(lastNarrowing: NarrowingSnapshot | null): ReturnType<Authority['snapshot']>
 }
@@ -155,13 +154,13 @@ export function createSessionCore(settings: ReplaySettings, providerName: string
     startSoon()
   }
 
-  function deliver(): KnownOrPromised<void> {
+  async function deliver(): Promise<void> {
     if (gathering !== undefined) clearTimeout(gathering)
     gathering = undefined
     const batches = openCalls.takeEvidence()
     const [batch] = batches
     if (batch === undefined) return
-    return batches.length === 1 ? authority.submit(batch.by, batch.items) : submitAll(batches, authority)
+    await (batches.length === 1 ? authority.submit(batch.by, batch.items) : submitAll(batches, authority))
   }
 
   return {
