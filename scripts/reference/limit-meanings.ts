@@ -14,9 +14,7 @@ export const LIMIT_MEANINGS: Readonly<Record<keyof typeof LIMITS, string>> = {
   queryLength: 'characters of the query of a request, as they are sent',
   bodyValues:
     'values in a request body above 256 kB: objects, arrays, and what they hold; a number of more than 17 digits counts as ten',
-  recordedBodyValues: 'the same in a body with captures or a run',
-  bodyNames:
-    'different names of members in a request body above 256 kB; bodies of captures and runs have no such limit',
+  bodyNames: 'different names of members in a request body at the gateway',
   jsonDepth: 'nesting depth of JSON',
   capturesPerBatch: 'captures in one request',
   callsPerProposal: 'tool calls in one model response',

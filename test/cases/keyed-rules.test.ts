@@ -160,29 +160,10 @@ describe('a plan that keeps very much', () => {
       aggregates: Array.from({ length: count }, (_, at) => ({ name: `a${at}`, function: 'count', lt: 9, ...KEY })),
     },
   ]
-  const find = (...ids: number[]): TurnStep => ({
-    calls: ids.map((id) => ({ tool: 'find', args: { id: `o-${id}` } })),
-    expect: [],
-  })
   const reasonsOf = (contracts: readonly Contract[], steps: readonly TurnStep[]) =>
     runCaseOnEngine({ ...caseOf(contracts, steps), gate: 'strip_blocked' }).turns.map(({ decisions }) =>
       decisions.map(({ reasons }) => reasons[0]?.reason ?? 'allow'),
     )
-
-  proves('limit.fair.kept-values', 'each value that a call adds to takes steps of judging', () => {
-    expect(reasonsOf(counting(40), [find(...Array(64).keys())])).toEqual([Array(64).fill('allow')])
-    expect(reasonsOf(counting(1_000), [find(1, 2, 3, 4)])).toEqual([
-      ['allow', 'allow', 'allow', 'response_format_invalid'],
-    ])
-  })
-
-  proves('limit.fair.kept-values', 'so does each rule that a call is looked up in', () => {
-    const holding = (count: number): Contract[] => [
-      { tool: 'find', side_effect: 'read', resources: Array.from({ length: count }, (_, at) => ({ key: `r${at}` })) },
-    ]
-    expect(reasonsOf(holding(20), [find(...Array(64).keys())])).toEqual([Array(64).fill('allow')])
-    expect(reasonsOf(holding(2_000), [find(...Array(64).keys())])[0]).toContain('response_format_invalid')
-  })
 
   proves('limit.fair.kept-values', 'numbers with hundreds of digits are not kept', () => {
     const [summing] = contractsWith(KEY).filter(({ tool }) => tool === 'refund')

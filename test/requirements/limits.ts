@@ -34,34 +34,22 @@ export const limits = {
   'limit.refresh-retention': 'Dead refresh tokens are kept for 30 days',
   'limit.confidence': 'Confidence turns medium at 5 samples and high at 10',
   'limit.fair.begin': 'Requests begin in turn between those who send them, and so do the statements that let them in',
-  'limit.fair.large-replies':
-    'Replies of megabytes are read and written one at a time for a tenant, with a rest after very long ones, and six in all; sessions with states of megabytes, and what a workflow reads of them, one at a time for a tenant, and kills of them apart from all else',
   'limit.fair.reads':
     'A tenant reads on half of the connections that are kept for reading, and what others do waits for none of it; a session is read once the body of its request has come',
   'limit.fair.plans': 'Expensive work of one tenant leaves the turns and plans of another tenant alone',
-  'limit.fair.same-plan': 'Costly calls of one tenant leave the decisions of another alone that has the same plan, and are forgotten after twenty cheap ones',
   'limit.fair.packs': 'The plans that people write are read, compared and tried beside the requests of others, who do not wait for it',
-  'limit.fair.tried-plans':
-    'A plan that a session brings is prepared in a thread first, beside the requests of others; one with a part that takes more than 250 ms of a processor is refused',
   'limit.fair.shared-connections':
     'Over a connection that a proxy shares between tenants, a request waits with those of its own tenant or network, not with those of whoever used the connection before',
   'limit.judging.colliding-numbers':
     'Numbers that collide in a set of numbers take no longer than others, wherever a plan, a response or its arguments bring them',
-  'limit.fair.held-thread':
-    'Whatever was counted, a tenant whose requests block the thread in steps of more than 100 ms is refused with 429 once they have taken more than half a second and a twentieth of the time since; stops and evidence are taken, and a decision that was begun is finished within five seconds',
   'limit.fair.large-bodies': 'A large body of one tenant is read beside the requests of others, who do not wait for it',
-  'limit.fair.refused-bodies': 'A body that is wrong everywhere is refused for its first twenty faults, in small pieces',
+  'limit.fair.refused-bodies': 'A body that is wrong everywhere is refused for its first ten faults',
   'limit.fair.cookies': 'A cookie is found in a header of 16 kB in less than a millisecond, whatever a stranger wrote into it',
   'limit.fair.forwarded':
     'Whose address a request comes from is found in a fifth of a millisecond, whatever a stranger wrote into X-Forwarded-For: no more of it is read than trusted proxies wrote',
-  'limit.fair.kept-values':
-    'What calls add to the state of a session is bounded, and takes time in proportion: each value takes steps of judging, and a session keeps 8,192 keys',
-  'limit.fair.under-a-lock': 'A costly decision that is made under a lock leaves the thread to others after each of its pieces',
-  'limit.fair.definitions':
-    'The definition of a workflow is checked and hashed once, in turns with the work of other tenants and before anything is locked, in time that grows with its length',
+  'limit.fair.kept-values': 'What calls add to the state of a session is bounded, and takes time in proportion: a session keeps 8,192 keys',
+  'limit.fair.definitions': 'The definition of a workflow is checked and hashed once, before anything is locked, in time that grows with its length',
   'limit.fair.roles-counted-first': 'Roles and handoffs of a workflow are counted before one of them is looked at',
-  'limit.fair.values': 'A body that is parsed in one piece beside requests has at most 200,000 values; captures and runs, which are read in a thread, 500,000',
-  'limit.fair.names': 'The members of a large body have at most 20,000 different names: parsing more of them takes long in one piece',
   'limit.fair.suggestions':
     'A definition with hundreds of long names that nothing declares is refused at once: of a name, few places are compared with another',
   'limit.fair.time': 'Of those who wait for a thread, who used it least comes next; who used little waits for no long work of others',
@@ -69,7 +57,6 @@ export const limits = {
   'limit.fair.erasures': 'Nothing is locked while what was learned of a session is taken out of it: meanwhile the session can be killed',
   'limit.fair.threads': 'Where cores are scarce, long work beside requests waits for the thread that answers them',
   'limit.fair.refused': 'Expensive work beyond a share is refused before it is begun, with a time to try again',
-  'limit.fair.refused-plan': 'A plan that was refused is not prepared again, and its cost counts as further requests',
   'limit.fair.signing': 'A tenant with more ledgers to sign than one round takes does not keep those of others unsigned',
   'limit.fair.learning-line':
     'A tenant with very many agents whose captures are not due yet does not keep those of others from being learned: one search looks at a thousand agents',
@@ -89,9 +76,8 @@ export const limits = {
   'limit.pages.captures-of-tool': 'A page of the captures of one tool looks through 20,000 captures at most, and the next page goes on where it stopped',
   'limit.pages.sessions-of-facet':
     'A page of sessions with a label or reason and another filter looks through 10,000 of them at most, and the next page goes on where it stopped',
-  'limit.plan-problems': 'Of a plan with many problems the first fifty are named and the others counted, in small pieces',
-  'limit.entries-per-list':
-    'Each list and table of a contract or session definition has at most 2,048 entries, which are prepared one by one with other work in between',
+  'limit.plan-problems': 'Of a plan with many problems the first fifty are named and the others counted',
+  'limit.entries-per-list': 'Each list and table of a contract or session definition has at most 2,048 entries',
   'limit.terms-per-plan': 'The preconditions of a plan have at most 256 different terms: a session keeps what meets each of them',
   'limit.versions-per-tool': 'A plan has at most 16 contracts for versions of one tool: what the provider runs counts for each of them',
   'limit.labels-per-plan': 'The contracts of a plan add at most 128 different labels',
@@ -112,7 +98,7 @@ export const limits = {
   'limit.memory.stranger': 'A caller without a key leaves nothing in memory',
   'limit.memory.open-bodies':
     'Where nobody needs a key or an account, a body has at most 16,384 bytes: strangers keep no tenant out of the memory for large ones',
-  'limit.memory.bodies': 'Large request bodies wait for their turn, and a body has at most 500,000 values',
+  'limit.memory.bodies': 'Large request bodies wait for their turn',
   'limit.connections.readers': 'A client that does not read its reply loses its connection; one that reads slowly gets all of it',
   'limit.connections.count': 'Connections are limited in all and per address, and one too many is told so',
   'limit.connections.networks': 'The addresses of one /64 of IPv6 count as one address, and IPv4 through an IPv6 socket as IPv4',
@@ -135,23 +121,21 @@ export const limits = {
   'environment.api-key': 'COUNTERSIGN_API_KEY supplies the API key',
   'environment.api-url': 'COUNTERSIGN_API_URL supplies the address of the API',
   'environment.api-url.default': "Without COUNTERSIGN_API_URL the service's base address is used",
-  'limit.plan-review':
-    'Comparing and analysing plans takes time in proportion to their size; beyond a counted number of steps, a rule that is not equal is called a change',
+  'limit.plan-review': 'Of two plans, equal rules are found by looking them up, and what tools require of each other is walked once',
   'limit.plan-warnings':
     'Warning about rules that are odd together, and finding the lines of what is warned about, takes time in proportion to the size of a plan',
-  'limit.judging.steps': 'Judging a proposal takes a counted number of steps at most; a call beyond them is blocked',
-  'limit.judging.every-face': 'What takes too many steps is blocked alike by server, local mode, validate, backtest and playground',
+  'limit.judging.references': 'Of a JSON Schema that refers to itself 100,000 references are followed for one value; one that needs more of them is not valid',
+  'limit.judging.marks': 'A key of a limit with more than 30 combining marks in a row cannot be used, because putting them in order takes long',
   'limit.judging.other-tenants': "While one tenant's costly proposal is judged, another tenant's kill is answered",
   'isolation.policy-trap': "A policy that breaks Cedar is an error; other tenants' policies still decide",
-  'limit.regex-properties':
-    'A regular expression has at most 100 Unicode properties such as \\p{L}, and 10 ranges beyond ASCII that ignore case; each counts in what its plan may cost',
+  'limit.regex-properties': 'A regular expression has at most 100 Unicode properties such as \\p{L}, and 10 ranges beyond ASCII that ignore case',
   'limit.regex-size':
     'What a regular expression compiles to is estimated before it is compiled: it has at most 2,500 instructions, and a million ranges of characters over all of them',
   'limit.schema-uris':
     'The URIs and references of a JSON Schema have at most 512 characters each, as they are resolved, and resolving them takes time in proportion',
   'limit.policy-size':
     'A Cedar policy has at most 4,000 words, values and signs; what they are, how they are spaced and what is wrong in its strings hardly matters for how long it is read',
-  'limit.policy-memory': 'What Cedar keeps of policies is bounded by bytes, whosever they are; the policies of a plan count in what it may cost',
+  'limit.policy-memory': 'What Cedar keeps of policies is bounded by bytes, whosever they are; the policies of a plan count in its weight, each text once',
   'limit.own-buckets': 'On larger quotas proposals, captures, evidence and the dashboard each have a bucket of their own',
   'limit.default-quota': 'A new account has the quota free, and a tenant that the operator makes the quota team',
 } satisfies Facts

@@ -8,7 +8,7 @@ export const engineSabotages: Bugs = {
       from: "const seen = text.replaceAll(UNSEEN, '')",
       to: 'const seen = text',
     },
-    { breaks: 'limit.judging.steps', from: 'if (marks.length > MOST_MARKS) return null', to: '' },
+    { breaks: 'limit.judging.marks', from: 'if (marks.length > MOST_MARKS) return null', to: '' },
   ],
   'packages/engine/src/response/odd-shapes.ts': [
     {
@@ -38,7 +38,6 @@ export const engineSabotages: Bugs = {
   ],
   'packages/engine/src/compile/workflow/workflow-problems.ts': [
     { breaks: 'limit.fair.definitions', from: 'tools.get(edge.to) ?? new Set(known)', to: 'new Set(known)' },
-    { breaks: 'limit.fair.definitions', from: '    yield null\n', to: '' },
   ],
   'packages/engine/src/state/apply-proposal.ts': [
     {
@@ -66,7 +65,6 @@ export const engineSabotages: Bugs = {
   ],
   'packages/engine/src/text/regex.ts': [
     { breaks: 'limit.regex-properties', from: 'const MAX_PROPERTIES = 100', to: 'const MAX_PROPERTIES = 2_000' },
-    { breaks: 'limit.regex-properties', from: 'const COST_OF_PROPERTY = 400', to: 'const COST_OF_PROPERTY = 1' },
   ],
   'packages/engine/src/contract/hours.ts': [
     { breaks: 'limit.memory.bytes', from: 'const name = zone.toLowerCase()', to: 'const name = zone' },
@@ -77,18 +75,13 @@ export const engineSabotages: Bugs = {
       from: '(value: number): string => `n${value}`',
       to: '(value: number): string => value as never',
     },
-    { breaks: 'limit.judging.colliding-numbers', from: 'spendOnJudging(1)', to: '' },
   ],
-  'packages/engine/src/contract/cedar-cost.ts': [
+  'packages/engine/src/contract/cedar-reads.ts': [
     {
       breaks: 'limit.policy-size',
       from: "if (policy.includes('\\\\')) return",
       to: 'if (/arguments\\s*(?:\\s+has)/.test(policy)) return',
     },
-    { breaks: 'limit.judging.steps', from: 'names.has(name)', to: 'policy.includes(name)' },
-    { breaks: 'limit.judging.steps', from: ' + comparisonsIn(tokens)', to: '' },
-    { breaks: 'limit.judging.steps', from: '      conversions * size.characters +\n', to: '' },
-    { breaks: 'limit.judging.steps', from: "tokens[at - 1] === 'like'", to: 'policy.includes(`like${token}`)' },
   ],
   'packages/engine/src/text/regex-size.ts': [
     { breaks: 'limit.regex-size', from: "source.startsWith('\\\\Q', at)", to: "source.startsWith('\\\\QQ', at)" },
@@ -108,21 +101,22 @@ export const engineSabotages: Bugs = {
     { breaks: 'limit.schema-uris', from: 'MAX_URI_LENGTH = 512', to: 'MAX_URI_LENGTH = 60_000' },
     { breaks: 'limit.schema-uris', from: 'if (uri.length > MAX_URI_LENGTH)', to: 'if (uri.length > 1e9)' },
   ],
-  'packages/engine/src/judge/rules/draws.ts': [
-    { breaks: 'limit.judging.steps', from: 'STEPS_OF_DRAW = 800', to: 'STEPS_OF_DRAW = 24' },
+  'packages/engine/src/json/schema/json-schema.ts': [
+    {
+      breaks: 'limit.judging.references',
+      from: 'if (followed.count <= MOST_REFERENCES) return isValid',
+      to: 'if (followed.count > 0) return isValid',
+    },
   ],
-  'packages/engine/src/judge/narrow.ts': [
-    { breaks: 'limit.judging.steps', from: '      yield\n', to: '      if (budget !== null) yield\n' },
+  'packages/engine/src/json/schema/compile-document.ts': [
+    { breaks: 'limit.judging.references', from: 'MOST_REFERENCES = 100_000', to: 'MOST_REFERENCES = 90_000' },
   ],
   'packages/engine/src/contract/cedar-instance.ts': [
     { breaks: 'limit.policy-memory', from: 'if (total + bytes <= mostBytes) break', to: 'if (kept.size < 256) break' },
     { breaks: 'isolation.policy-trap', from: '          if (!isNew) continue\n', to: '' },
   ],
-  'packages/engine/src/compile/prepare-policy.ts': [
-    { breaks: 'limit.policy-memory', from: '  addWeight(bytes)\n', to: '' },
-  ],
-  'packages/engine/src/explain/comparison.ts': [
-    { breaks: 'limit.plan-review', from: 'const CLOSE_STEPS = 300_000', to: 'const CLOSE_STEPS = 300_000_000' },
+  'packages/engine/src/compile/plan-weight.ts': [
+    { breaks: 'limit.policy-memory', from: 'bytes += policyWeight(policy)', to: 'bytes += policy.length' },
   ],
   'packages/engine/src/explain/analyze-plan.ts': [
     { breaks: 'limit.plan-review', from: 'const MOST_NAMED = 5', to: 'const MOST_NAMED = 50' },

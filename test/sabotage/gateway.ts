@@ -53,7 +53,7 @@ export const gatewaySabotages: Bugs = {
     },
   ],
   'packages/gateway/src/http/measure-body.ts': [
-    { breaks: 'gateway.fair.values', from: 'values > LIMITS.bodyValues', to: 'values > LIMITS.recordedBodyValues' },
+    { breaks: 'gateway.fair.values', from: 'values > LIMITS.bodyValues', to: 'values > 2 * LIMITS.bodyValues' },
   ],
   'packages/gateway/src/http/admit-connections.ts': [
     { breaks: 'gateway.fair.connections', from: 'own >= ofAddress', to: 'own >= ofAll' },

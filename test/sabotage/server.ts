@@ -19,39 +19,11 @@ export const serverSabotages: Bugs = {
       to: 'false',
     },
   ],
-  'packages/server/src/change/load-in-turn.ts': [
-    { breaks: 'limit.fair.large-replies', from: 'return await run(SMALL_STATE)', to: 'return await run()' },
-    { breaks: 'limit.fair.large-replies', from: 'await places.take(ctx)\n  return run()', to: 'return run()' },
-    {
-      breaks: 'limit.fair.large-replies',
-      from: 'findDefinition(tx, { tenantId, workflowId }, mostBytes)',
-      to: 'findDefinition(tx, { tenantId, workflowId }, MOST_BYTES)',
-    },
-  ],
   'packages/server/src/base/work/fair-queue.ts': [
     {
       breaks: 'limit.fair.begin',
       from: '      lines.delete(owner)\n      if (line.length > 0) lines.set(owner, line)',
       to: '      if (line.length === 0) lines.delete(owner)',
-    },
-  ],
-  'packages/server/src/packs/try-plan.ts': [
-    { breaks: 'limit.fair.tried-plans', from: 'const MOST_STEP_MS = 250', to: 'const MOST_STEP_MS = 1_000' },
-    { breaks: 'limit.fair.tried-plans', from: 'if (tookMs > mostMs) return null', to: '' },
-  ],
-  'packages/server/src/base/work/held-thread.ts': [
-    { breaks: 'limit.fair.held-thread', from: '(ms) => heldThread.note(owner, ms)', to: '() => {}' },
-  ],
-  'packages/server/src/http/app.ts': [
-    {
-      breaks: 'limit.fair.held-thread',
-      from: 'if (!isAlwaysTaken(name, route)) heldThread',
-      to: 'heldThread',
-    },
-    {
-      breaks: 'limit.fair.held-thread',
-      from: 'if (!isAlwaysTaken(name, route)) heldThread.requireShare(owner)',
-      to: '',
     },
   ],
   'packages/server/src/base/work/worker-thread.ts': [
@@ -76,64 +48,6 @@ export const serverSabotages: Bugs = {
       breaks: 'limit.runs-failed',
       from: 'if (against === null && stored.error !== null) throw',
       to: 'if (against === null && stored.error === null) throw',
-    },
-  ],
-  'packages/server/src/runs/run-reply.ts': [
-    {
-      breaks: 'limit.fair.large-replies',
-      from: 'await largeReplies.take(ctx)',
-      to: 'largeReplies.isTaken(ctx.request)',
-    },
-  ],
-  'packages/server/src/dashboard/list-sessions.ts': [
-    {
-      breaks: 'limit.fair.large-replies',
-      from: 'await largeReplies.take(ctx)',
-      to: 'largeReplies.isTaken(ctx.request)',
-    },
-  ],
-  'packages/server/src/context/places.ts': [
-    {
-      breaks: 'limit.fair.large-replies',
-      from: 'restMs > 0 ? setTimeout(leave, restMs) : leave()',
-      to: 'restMs > 0 ? leave() : leave()',
-    },
-  ],
-  'packages/server/src/context/prepare-sent-plan.ts': [
-    { breaks: 'limit.fair.tried-plans', from: '{ hash, by, tryFirst }', to: '{ hash, by }' },
-  ],
-  'packages/server/src/context/plan-cache.ts': [
-    { breaks: 'limit.fair.tried-plans', from: 'await tryFirst?.()', to: 'null' },
-  ],
-  'packages/server/src/context/work.ts': [
-    {
-      breaks: 'limit.fair.definitions',
-      from: 'inOwedTurns(tenant.tenantId, steps) : atOnce()',
-      to: 'atOnce() : atOnce()',
-    },
-  ],
-  'packages/server/src/change/judge-in-turn.ts': [
-    { breaks: 'limit.fair.held-thread', from: 'if (isRefusable) heldThread.requireShare(tenantId)', to: '' },
-    {
-      breaks: 'limit.fair.held-thread',
-      from: 'if (isRefusable) heldThread',
-      to: 'heldThread',
-    },
-    { breaks: 'limit.fair.held-thread', from: '    heldThread.requireShare(tenantId, MOST_HELD_MS)\n', to: '' },
-    {
-      breaks: 'limit.fair.same-plan',
-      from: 'ofPlan.set(tenantId, Math.max(taken, before * KEPT))',
-      to: 'ofPlan.set(tenantId, Math.max(taken, before))',
-    },
-    {
-      breaks: 'limit.fair.same-plan',
-      from: 'const { tenantId } = ctx.tenant',
-      to: "const tenantId = 'all'",
-    },
-    {
-      breaks: 'limit.fair.same-plan',
-      from: 'if (ofPlan.size <= MAX_TENANTS) return',
-      to: 'if (ofPlan.size > 0) return',
     },
   ],
   'packages/server/src/process/jobs/job.ts': [
@@ -300,7 +214,7 @@ export const serverSabotages: Bugs = {
     },
     {
       breaks: 'state.prepared-request.repeated',
-      from: '    if (found.consumedAt !== null) return alreadyProposed(loaded, body, hashOfSent)\n',
+      from: '    if (found.consumedAt !== null) return alreadyProposed(loaded, body)\n',
       to: '',
     },
   ],
@@ -336,7 +250,6 @@ export const serverSabotages: Bugs = {
     },
   ],
   'packages/server/src/workflows/kill.ts': [
-    { breaks: 'limit.fair.large-replies', from: ', places: largeStops }', to: ' }' },
     {
       breaks: 'workflow.kill',
       from: "if (head.state.status === 'KILLED') continue",

@@ -26,20 +26,18 @@ export {
   summariesOf,
 } from './backtest/self-test.js'
 export { type CompileNote, describeNote } from './compile/compile-note.js'
-export { type CompileResult, compilePlan, compilePlanInSteps, type PlanSources } from './compile/compile-plan.js'
+export { type CompileResult, compilePlan, type PlanSources } from './compile/compile-plan.js'
 export {
   CONTRACT_SHAPE,
   hashPlan,
-  hashPlanInSteps,
   type Preparation,
   type PrepareOptions,
   planSizeProblem,
   preparePlan,
-  preparePlanInSteps,
 } from './compile/prepare-plan.js'
 export type { ContractSource } from './compile/read-source.js'
 export { compileWorkflow, type WorkflowCompilation } from './compile/workflow/compile-workflow.js'
-export { firstWorkflowProblemInSteps, workflowProblems } from './compile/workflow/workflow-problems.js'
+export { firstWorkflowProblem, workflowProblems } from './compile/workflow/workflow-problems.js'
 export {
   createPolicyEvaluator,
   type PolicyEvaluator,
@@ -91,10 +89,9 @@ export {
 } from './json/decimal.js'
 export { doubtfulJson } from './json/doubtful-json.js'
 export { equalValues } from './json/equal-values.js'
-export { hashValue, hashValueInSteps, saltedHash, saltedHashInSteps, sha256Hex } from './json/hash.js'
+export { hashValue, saltedHash, sha256Hex } from './json/hash.js'
 export { type CompiledPath, compilePath, locationPath, type PathCompilation, type PathNode } from './json/json-path.js'
 export { leavesOf } from './json/leaves.js'
-export { type JsonMeasure, measureJson } from './json/measure-json.js'
 export {
   type CompiledSchema,
   compileSchema,
@@ -106,11 +103,9 @@ export {
   FORBIDDEN_KEYS,
   holdsNul,
   parseStrictJson,
-  parseStrictJsonInSteps,
   repeatedKey,
   type StrictJson,
 } from './json/strict-json.js'
-export { beginningOf, stringifyInSteps } from './json/write-in-steps.js'
 export { checkExecution } from './judge/check-execution.js'
 export {
   type CheckedCall,
@@ -119,9 +114,9 @@ export {
   type NotApproved,
   triggeredCheckpoints,
 } from './judge/checkpoint.js'
-export { evaluateProposal, evaluateProposalInSteps } from './judge/evaluate-proposal.js'
+export { evaluateProposal } from './judge/evaluate-proposal.js'
 export { LADDER, REASONS_AFTER_THE_DECISION } from './judge/ladder.js'
-export { type Narrowed, type Narrowing, narrowTools, narrowToolsInSteps } from './judge/narrow.js'
+export { type Narrowed, type Narrowing, narrowTools } from './judge/narrow.js'
 export {
   checkPreflight,
   judgeInputInvariants,
@@ -146,7 +141,7 @@ export {
   createSharedMemory,
   releasedDraws,
   type SharedMemory,
-  sharedDrawsInSteps,
+  sharedDraws,
 } from './judge/shared-memory.js'
 export { tripsOnBlock } from './judge/trips-on-block.js'
 export { type ValidationResult, validateResponse } from './judge/validate.js'
@@ -156,7 +151,6 @@ export {
   type Draft,
   type DraftOptions,
   draftContracts,
-  draftContractsInSteps,
   type OfferedTool,
 } from './learn/draft.js'
 export type { Suggestion } from './learn/draft-suggestions.js'
@@ -196,7 +190,6 @@ export {
   type ReadResponse,
   type ResponseFormat,
   readResponse,
-  readResponseInSteps,
 } from './response/read-response.js'
 export { type ResponseView, viewResponse } from './response/response-view.js'
 export type { ProviderRun, ToolCall } from './response/tool-call.js'
@@ -210,6 +203,4 @@ export { forbiddenTools, snapshotOf } from './state/snapshot.js'
 export type { OpenStep, PendingCall, SessionState } from './state/state.js'
 export { disguisesOf } from './text/alike-names.js'
 export { closestName, suggestName } from './text/closest-name.js'
-export { judgingStepsTaken, TooCostlyError } from './text/judging-budget.js'
 export { compileRegex, type Regex } from './text/regex.js'
-export { flatMapInSteps, runToEnd, type Steps } from './text/steps.js'

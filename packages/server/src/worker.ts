@@ -12,7 +12,6 @@ import { compilePack } from './packs/compile-pack.js'
 import { describePack } from './packs/describe-pack.js'
 import { findDrift } from './packs/find-drift.js'
 import { judgePlayground } from './packs/judge-playground.js'
-import { tryPlan } from './packs/try-plan.js'
 import { judgeFixtures, judgePage, reportRun } from './runs/judge-page.js'
 import { readRun } from './runs/read-run.js'
 
@@ -27,7 +26,6 @@ const TASKS: { readonly [Name in keyof Tasks]: (input: Tasks[Name]['input']) => 
   judgePage,
   reportRun,
   judgeFixtures,
-  tryPlan,
   compilePack,
   comparePlans,
   describePack,

@@ -1,6 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { compilePlan } from '@countersign/engine'
-import { LIMITS } from '@countersign/protocol'
 import { expect, onTestFinished } from 'vitest'
 import { readConfig } from '../../../packages/server/src/base/config.js'
 import { createTenant } from '../../../packages/server/src/process/operator.js'
@@ -129,13 +128,11 @@ proves('limit.memory.bytes', 'offered tools are remembered without their schemas
 })
 
 proves('limit.memory.bodies', async () => {
-  const tooMany = `{"captures":[${'{},'.repeat(LIMITS.recordedBodyValues)}{}]}`
   const origin = await runtime.instances[0].listen()
   const send = async (rawBody: string) => {
     const response = await fetch(routeRequest('ingestCaptures', { key: runtime.key, rawBody, origin }))
     return { status: response.status, ...((await response.json()) as { detail?: string }) }
   }
-  expect(await send(tooMany)).toMatchObject({ status: 400, detail: expect.stringContaining('500000 values') })
   let most = 0
   const watch = setInterval(() => (most = Math.max(most, held('bodies'))), 1)
   const large = JSON.stringify({ captures: [{}], x: 'y'.repeat(3 * MB) })

@@ -115,28 +115,3 @@ test('short plans take their turn, however many of them come at once', async () 
   ).all
   expect(answers.filter(({ status }) => status === 201)).toHaveLength(40)
 })
-
-proves(
-  'limit.fair.refused-plan',
-  'a plan that was refused is not prepared again, and its cost counts as further requests',
-  async () => {
-    const tenant = await runtime.createTenant({ quota: 'team' })
-    const api = runtime.api(tenant.key)
-    const plan = brokenPlan(4)
-    const tokens = async () => {
-      const [row] = await runtime.sql`select tokens from buckets where owner = ${tenant.tenantId} and bucket = 'write'`
-      return Number(row?.tokens)
-    }
-    const first = await api.createSession(sessionWith(plan))
-    expect(first.problem).toMatchObject({ code: 'PLAN_INVALID' })
-    const left = await tokens()
-    // Five contracts of fifty milliseconds; a token is a tenth of a second.
-    expect(left).toBeLessThan(2_999)
-    const again = await api.createSession(sessionWith(plan))
-    expect(again.problem).toEqual(first.problem)
-    expect(await tokens()).toBeGreaterThan(left - 2)
-    // Another tenant's same plan is another one.
-    const other = await runtime.createTenant({ quota: 'team' })
-    expect((await runtime.api(other.key).createSession(sessionWith(plan))).problem).toEqual(first.problem)
-  },
-)

@@ -1,11 +1,4 @@
-import {
-  compilePlan,
-  evaluateProposalInSteps,
-  initialState,
-  type Plan,
-  readResponse,
-  runToEnd,
-} from '@countersign/engine'
+import { compilePlan, evaluateProposal, initialState, type Plan, readResponse } from '@countersign/engine'
 import { createdEvent } from '../data/created-event.js'
 import type { HostileShape } from './judging-shapes.js'
 
@@ -16,12 +9,10 @@ export function planOf({ contracts }: HostileShape): Plan {
   return compiled.plan
 }
 
-export const judge = (shape: HostileShape, plan = planOf(shape)) => runToEnd(judgeInSteps(shape, plan))
-
-export function judgeInSteps(shape: HostileShape, plan: Plan) {
+export function judge(shape: HostileShape, plan = planOf(shape)) {
   const state = initialState(plan, createdEvent(plan.hash))
   const calls = shape.calls.map((args, at) => ({ id: `c${at}`, name: 'act', arguments: JSON.stringify(args) }))
-  return evaluateProposalInSteps({
+  return evaluateProposal({
     plan,
     state,
     response: readResponse({ tool_calls: calls, content: shape.content ?? null }),

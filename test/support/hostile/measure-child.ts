@@ -3,11 +3,10 @@ import * as cedar from '@cedar-policy/cedar-wasm/nodejs'
 import {
   compilePlan,
   createPolicyEvaluator,
-  evaluateProposalInSteps,
+  evaluateProposal,
   initialState,
-  preparePlanInSteps,
-  readResponseInSteps,
-  type Steps,
+  preparePlan,
+  readResponse,
 } from '@countersign/engine'
 import { createdEvent } from '../data/created-event.js'
 import { FAMILIES } from './families.js'
@@ -21,11 +20,10 @@ export interface Question {
 export interface Measured {
   readonly bytes: number
   /**
-   * Milliseconds of the longest step of preparing the plan, reading the response and judging it; of judging as a whole
-   * where the response is small, because the server may judge that in one piece. Of processor time, so that a busy
-   * machine finds about the same as an idle one.
+   * Milliseconds of preparing the plan, of reading the response or of judging it, whichever takes longest. Of processor
+   * time, so that a busy machine finds about the same as an idle one.
    */
-  readonly stepMs: number
+  readonly longestMs: number
   /** Why the plan cannot be used. */
   readonly refused: string | null
 }
@@ -49,16 +47,14 @@ function measure(request: HostileRequest): Measured {
     contracts: request.contracts.map((value) => ({ file: `${value.tool}.yaml`, value })),
     session: { file: 'session.yaml', value: request.session ?? {} },
   })
-  if (!compiled.ok) return { bytes, stepMs: 0, refused: compiled.errors[0]?.message ?? 'refused' }
-  const prepared = inSteps(preparePlanInSteps(compiled.compiled_session, { policy }))
-  if (!prepared.value.ok) {
-    return { bytes, stepMs: prepared.longestMs, refused: prepared.value.problems[0] ?? 'refused' }
-  }
+  if (!compiled.ok) return { bytes, longestMs: 0, refused: compiled.errors[0]?.message ?? 'refused' }
+  const prepared = timed(() => preparePlan(compiled.compiled_session, { policy }))
+  if (!prepared.value.ok) return { bytes, longestMs: prepared.ms, refused: prepared.value.problems[0] ?? 'refused' }
   const { plan } = prepared.value
   const state = initialState(plan, createdEvent(plan.hash, { has_principal: request.principal !== undefined }))
-  const read = inSteps(readResponseInSteps(responseOf(request)))
-  const judged = inSteps(
-    evaluateProposalInSteps({
+  const read = timed(() => readResponse(responseOf(request)))
+  const judged = timed(() =>
+    evaluateProposal({
       plan,
       state,
       response: read.value,
@@ -74,26 +70,13 @@ function measure(request: HostileRequest): Measured {
       ids: { sessionId: 's', proposalId: 'p', pendingCallId: String },
     }),
   )
-  const isSmall = JSON.stringify(responseOf(request)).length <= SMALL_RESPONSE_BYTES
-  const judgedMs = isSmall ? judged.allMs : judged.longestMs
-  return { bytes, stepMs: Math.max(prepared.longestMs, read.longestMs, judgedMs), refused: null }
+  return { bytes, longestMs: Math.max(prepared.ms, read.ms, judged.ms), refused: null }
 }
 
-/** Above it the server does everything in steps. */
-const SMALL_RESPONSE_BYTES = 32 * 1024
-
-/** As the server does it, with other requests between the steps. */
-function inSteps<Result>(steps: Steps<Result>): { value: Result; longestMs: number; allMs: number } {
-  let longestMs = 0
-  let allMs = 0
-  for (;;) {
-    const before = processorMs()
-    const step = steps.next()
-    const ms = processorMs() - before
-    longestMs = Math.max(longestMs, ms)
-    allMs += ms
-    if (step.done === true) return { value: step.value, longestMs, allMs }
-  }
+function timed<Result>(work: () => Result): { value: Result; ms: number } {
+  const before = processorMs()
+  const value = work()
+  return { value, ms: processorMs() - before }
 }
 
 // As a service does when it starts: the first policy of a process takes a third of a second.

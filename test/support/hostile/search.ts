@@ -42,7 +42,7 @@ export function openMeter(limitMs: number): Meter {
           done({ ...question, measured, stallMs })
         }
         const timer = setTimeout(() => finish(null, limitMs), limitMs)
-        running.once('message', (measured: Measured) => finish(measured, measured.stepMs))
+        running.once('message', (measured: Measured) => finish(measured, measured.longestMs))
         running.once('exit', () => finish(null, limitMs))
         running.send(question)
       }),

@@ -67,8 +67,8 @@ export async function openServerMeter(limitMs: number): Promise<Meter & { close(
         const asked = await ask()
         // The longest piece is told with the next round of the event loop.
         await new Promise((done) => setTimeout(done, 20))
-        const stepMs = service.takePieceMs()
-        return { ...question, stallMs: stepMs, measured: { ...asked, stepMs } }
+        const longestMs = service.takePieceMs()
+        return { ...question, stallMs: longestMs, measured: { ...asked, longestMs } }
       } catch {
         end()
         return { ...question, stallMs: limitMs, measured: null }

@@ -8,17 +8,11 @@ export const BOUNDED_OTHERWISE: Readonly<Record<string, string>> = {
   'base/lasting-trouble.ts': 'one text for each of the jobs',
   'base/metrics.ts': '1,000 series for each metric',
   'base/stored-path.ts': 'goes with the plan that it belongs to',
-  'base/work/held-thread.ts':
-    'owners that blocked the thread for a tenth of a second lately, of which there is room for few; above 1,000 the others are forgotten',
   'base/work/used-time.ts':
     'owners that used a millisecond within the last minutes; above 1,000 the others are forgotten',
   'base/work/holders.ts': 'what its user adds and removes: one row for each connection',
-  'base/work/in-turns.ts': 'owners of works since the thread was last free, which have a share of it each',
-  'change/judge-in-turn.ts':
-    'a number for each plan in memory, held weakly, and each of the last 1,000 tenants that used it',
   'captures/capture-recorder.ts': 'counted in the memory captures',
   'captures/learn-captures.ts': 'one name for each database',
-  'context/plan-cache.ts': 'plans under way, which their requests hold',
   'context/work.ts': 'goes with its request',
   'entry/authenticate.ts': 'one key for each connection',
   'entry/senders.ts': 'one tenant and what proved it for each connection',

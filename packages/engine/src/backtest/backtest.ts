@@ -15,7 +15,7 @@ import { flowOf } from '../flows/flows.js'
 import { parseResultText } from '../flows/result-text.js'
 import { newTrail, sawCall, sawResult, sawUser, type Trail } from '../flows/trail.js'
 import { hashValue } from '../json/hash.js'
-import { type CompiledPath, compilePath } from '../json/json-path.js'
+import { compilePath } from '../json/json-path.js'
 import { checkStrictValue } from '../json/strict-json.js'
 import { evaluateProposal } from '../judge/evaluate-proposal.js'
 import { narrowTools } from '../judge/narrow.js'
@@ -26,7 +26,6 @@ import { readResponse } from '../response/read-response.js'
 import { applyEvent } from '../state/apply-event.js'
 import { initialState } from '../state/session-start.js'
 import type { SessionState } from '../state/state.js'
-import { JUDGING_STEPS, unlessTooCostly, withinJudgingBudget } from '../text/judging-budget.js'
 
 /** A recorded session or a fixture: what the user said, and the calls of each turn. */
 export interface PastSession {
@@ -243,7 +242,7 @@ function receiptOf(decision: Decision, call: PastCall, ran: boolean, plan: Plan)
     result_hash: hashValue(output),
     started_at: AT,
     finished_at: AT,
-    ...readOutputs(paths, output),
+    outputs: readByPath(paths, output),
     approvals: decision.checkpoints.map(({ checkpoint_id }) => ({
       checkpoint_id,
       decision: 'approve',
@@ -253,15 +252,6 @@ function receiptOf(decision: Decision, call: PastCall, ran: boolean, plan: Plan)
     })),
   }
 }
-
-/** What the paths find; nothing at all, not even absence, if that takes too long. */
-const readOutputs = (paths: readonly CompiledPath[], output: JsonValue): Pick<Receipt, 'outputs'> =>
-  withinJudgingBudget(JUDGING_STEPS.whole, () =>
-    unlessTooCostly<Pick<Receipt, 'outputs'>>(
-      () => ({ outputs: readByPath(paths, output) }),
-      () => ({}),
-    ),
-  )
 
 /** A result given as text is parsed if it has a structure; what is not plain JSON counts as no output. */
 function outputOf({ results }: PastCall): JsonValue {

@@ -8,12 +8,11 @@ import {
 import type { PhaseGraph } from '../contract/plan.js'
 import { FORBIDDEN_KEYS } from '../json/strict-json.js'
 import { suggestName } from '../text/closest-name.js'
-import type { Steps } from '../text/steps.js'
 import { FIXES } from './fixes.js'
 import type { Report, ReportTo } from './problem.js'
 
 /** Reports every name that is used but not declared, and what a contract's side effect does not permit. */
-export function* checkReferences(compiled: CompiledSession, graph: PhaseGraph | null, reportTo: ReportTo): Steps<void> {
+export function checkReferences(compiled: CompiledSession, graph: PhaseGraph | null, reportTo: ReportTo): void {
   const declared = {
     tools: new Set(compiled.contracts.map(({ tool }) => tool)),
     bindings: namesOf(compiled.contracts, 'binds'),
@@ -27,7 +26,6 @@ export function* checkReferences(compiled: CompiledSession, graph: PhaseGraph | 
   const bindings = names('binds')
   const envelopes = names('establishes')
   for (const [index, contract] of compiled.contracts.entries()) {
-    yield
     const report = reportTo(contract.tool, index)
     checkTools(contract, declared.tools, report)
     checkBindings(contract, bindings, report)
@@ -41,7 +39,6 @@ export function* checkReferences(compiled: CompiledSession, graph: PhaseGraph | 
       report(['labels', 'sticks_to'], 'the call adds no label that could stick', 'add `adds`, or remove `sticks_to`')
     }
   }
-  yield
   checkAggregates(compiled.contracts, reportTo)
   const report = reportTo(null, null)
   for (const tool of Object.keys(compiled.session.session_limits?.max_calls_per_tool ?? {})) {

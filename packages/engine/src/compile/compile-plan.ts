@@ -7,7 +7,6 @@ import {
 } from '@countersign/protocol'
 import type { PolicyEvaluator } from '../contract/cedar.js'
 import type { Plan } from '../contract/plan.js'
-import { runToEnd, type Steps } from '../text/steps.js'
 import { compileContract, compileDefinition } from './compile-contract.js'
 import { type CompileNote, inOrder, writePlace } from './compile-note.js'
 import { FIXES } from './fixes.js'
@@ -41,20 +40,9 @@ export function compilePlan(
   sources: PlanSources,
   options: { policy?: PolicyEvaluator | undefined } = {},
 ): CompileResult {
-  return runToEnd(compilePlanInSteps(sources, options))
-}
-
-/** The same in steps, file by file and rule by rule, for a process that serves other requests meanwhile. */
-export function* compilePlanInSteps(
-  sources: PlanSources,
-  options: { policy?: PolicyEvaluator | undefined } = {},
-): Steps<CompileResult> {
   const errors: CompileNote[] = []
   const contracts: CompiledSource<CompiledContract>[] = []
-  for (const source of sources.contracts) {
-    contracts.push(...readContract(source, errors))
-    yield
-  }
+  for (const source of sources.contracts) contracts.push(...readContract(source, errors))
   const session = sources.session === undefined ? null : readDefinition(sources.session, errors)
   reportDuplicates(contracts, errors)
   if (errors.length > 0) return { ok: false, errors: inOrder(errors) }
@@ -67,7 +55,7 @@ export function* compilePlanInSteps(
   }
   const files = contracts.filter(({ source }) => source.isFile)
   const contractFiles = new Map(files.map(({ source, compiled: { tool } }) => [tool, source.file]))
-  const prepared = yield* prepareParts(compiled, { policy: options.policy, contractFiles, isNew: true })
+  const prepared = prepareParts(compiled, { policy: options.policy, contractFiles, isNew: true })
   if (!prepared.ok) {
     const sourceOf = ({ index }: PlanProblem) => (index === null ? session?.source : contracts[index]?.source)
     return { ok: false, errors: inOrder(prepared.problems.map((problem) => toNote(problem, sourceOf(problem)))) }

@@ -1,11 +1,10 @@
 import type { CompiledSession } from '@countersign/protocol'
 import type { PhaseGraph } from '../contract/plan.js'
-import type { Steps } from '../text/steps.js'
 import { FIXES } from './fixes.js'
 import type { Report } from './problem.js'
 
 /** Builds the phase graph of a session and reports what is wrong with it. Null without phases. */
-export function* buildPhaseGraph(session: CompiledSession['session'], report: Report): Steps<PhaseGraph | null> {
+export function buildPhaseGraph(session: CompiledSession['session'], report: Report): PhaseGraph | null {
   let isSound = true
   const problem: Report = (...found) => {
     isSound = false
@@ -31,10 +30,9 @@ export function* buildPhaseGraph(session: CompiledSession['session'], report: Re
     problem(['phases'], found, 'mark exactly one phase with `initial: true`')
   }
   if (terminal.size === 0) problem(['phases'], 'no phase is terminal', 'mark at least one phase with `terminal: true`')
-  yield
   const moves = readMoves(session, names, problem)
   const graph: PhaseGraph = { names, initial: initial[0] ?? '', terminal, moves }
-  if (isSound) yield* checkReach(graph, session.phases, problem)
+  if (isSound) checkReach(graph, session.phases, problem)
   return graph
 }
 
@@ -57,12 +55,9 @@ function readMoves(session: CompiledSession['session'], names: ReadonlySet<strin
 const declareOneOf = (names: ReadonlySet<string>) =>
   `declare it under \`phases\`, or use one of ${[...names].slice(0, 40).join(', ')}`
 
-function* checkReach(graph: PhaseGraph, phases: readonly { readonly name: string }[], problem: Report): Steps<void> {
-  yield
+function checkReach(graph: PhaseGraph, phases: readonly { readonly name: string }[], problem: Report): void {
   const reachable = closure([graph.initial], graph.moves)
-  yield
   const ending = closure(graph.terminal, reversed(graph.moves))
-  yield
   phases.forEach(({ name }, index) => {
     if (!reachable.has(name)) {
       const message = `the phase "${name}" cannot be reached from "${graph.initial}"`

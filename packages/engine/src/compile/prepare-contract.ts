@@ -1,4 +1,5 @@
 import type { Checkpoint, CompiledContract, CompiledSession } from '@countersign/protocol'
+import type { PolicyEvaluator, PreparedPolicy } from '../contract/cedar.js'
 import { type PreparedHours, prepareHours } from '../contract/hours.js'
 import type {
   PreparedBind,
@@ -12,18 +13,16 @@ import type {
 import { sourceSteps } from '../contract/source-path.js'
 import type { PreparedSource } from '../contract/source-rule.js'
 import type { CompiledPath } from '../json/json-path.js'
-import { type CompiledSchema, compileSchemaInSteps } from '../json/schema/json-schema.js'
-import { flatMapInSteps, type Steps } from '../text/steps.js'
+import { type CompiledSchema, compileSchema } from '../json/schema/json-schema.js'
 import { FIXES } from './fixes.js'
 import { prepareInvariants, preparePath } from './prepare-invariant.js'
 import { prepareKept } from './prepare-kept.js'
-import type { PreparePolicy } from './prepare-policy.js'
 import type { Report } from './problem.js'
 
 export interface ContractSurroundings {
   readonly file: string | undefined
   readonly session: CompiledSession['session']
-  readonly preparePolicy: PreparePolicy
+  readonly evaluator: PolicyEvaluator | undefined
   readonly preconditions: readonly PreparedPrecondition[]
   readonly provides: readonly Provision[]
   /** The names of envelopes that the plan keeps per key. */
@@ -31,49 +30,57 @@ export interface ContractSurroundings {
   readonly report: Report
 }
 
-/** Compiles every path, pattern and schema of one contract, in steps, and reports those that cannot be compiled. */
-export function* prepareContract(contract: CompiledContract, around: ContractSurroundings): Steps<PreparedContract> {
+/** Compiles every path, pattern and schema of one contract, and reports those that cannot be compiled. */
+export function prepareContract(contract: CompiledContract, around: ContractSurroundings): PreparedContract {
   const { report } = around
   const invariants = (list: Parameters<typeof prepareInvariants>[0], at: string[], allowsRef: boolean) =>
     prepareInvariants(list, { at, report, allowsRef })
-  yield
-  const kept = yield* prepareKept(contract, around.keyedEnvelopes, report)
-  const outputInvariants = yield* invariants(
-    contract.assertions?.output_invariants,
-    ['assertions', 'output_invariants'],
-    true,
-  )
-  const argumentInvariants = yield* invariants(contract.argument_value_invariants, ['argument_value_invariants'], true)
+  const kept = prepareKept(contract, around.keyedEnvelopes, report)
+  const outputInvariants = invariants(contract.assertions?.output_invariants, ['assertions', 'output_invariants'], true)
+  const argumentInvariants = invariants(contract.argument_value_invariants, ['argument_value_invariants'], true)
   return {
     tool: contract.tool,
     file: around.file,
     definition: contract,
-    argumentsSchema: yield* prepareSchema(contract.arguments, report),
-    inputInvariants: yield* invariants(contract.assertions?.input_invariants, ['assertions', 'input_invariants'], true),
+    argumentsSchema: prepareSchema(contract.arguments, report),
+    inputInvariants: invariants(contract.assertions?.input_invariants, ['assertions', 'input_invariants'], true),
     outputInvariants,
     argumentInvariants,
-    executionConstraints: yield* invariants(
+    executionConstraints: invariants(
       contract.execution_constraints?.arguments,
       ['execution_constraints', 'arguments'],
       false,
     ),
     ...kept,
     usesRefs: kept.refs.length > 0 || [...outputInvariants, ...argumentInvariants].some(({ ref }) => ref !== null),
-    sources: yield* prepareSources(contract.sources, report),
+    sources: prepareSources(contract.sources, report),
     longest: longestTexts(contract.columns),
     preconditions: around.preconditions,
     provides: around.provides,
-    resources: yield* prepareResources(contract.resources, report),
+    resources: prepareResources(contract.resources, report),
     denyWhen: new Set(contract.labels?.deny_when),
-    plainRules: countPlainRules(contract, around),
-    checkpoints: yield* prepareCheckpoints(contract.checkpoint, report),
-    policy: yield* around.preparePolicy(contract.policy?.cedar, report, argumentNames(contract.arguments)),
+    checkpoints: prepareCheckpoints(contract.checkpoint, report),
+    policy: preparePolicy(around.evaluator, contract.policy, report, argumentNames(contract.arguments)),
     hours: prepareHoursOf(contract.hours, report),
     risk: riskOf(contract, around.session.risk_defaults ?? {}),
     commitRequirement: contract.commit_requirement,
     rollsBack: contract.evidence_class === 'local_transaction',
     outputPaths: outputPathsOf([...kept.binds, ...kept.establishes], around.provides),
   }
+}
+
+/** `argumentNames`: all arguments that the tool takes, if they are known. */
+export function preparePolicy(
+  evaluator: PolicyEvaluator | undefined,
+  policy: CompiledContract['policy'],
+  report: Report,
+  argumentNames: readonly string[] | null,
+): PreparedPolicy | null {
+  if (policy === undefined || evaluator === undefined) return null
+  const problems = evaluator.check(policy.cedar, argumentNames)
+  if (problems.length === 0) return evaluator.prepare(policy.cedar)
+  report(['policy', 'cedar'], `the policy cannot be used: ${problems.join('; ')}`, 'correct the Cedar policy')
+  return null
 }
 
 /** The arguments that a closed schema lists; null if others may be there. */
@@ -104,16 +111,16 @@ function riskOf(
   return effect === 'admin' || effect === 'financial' ? (defaults.destructive ?? 'allow') : 'allow'
 }
 
-function* prepareSchema(schema: CompiledContract['arguments'], report: Report): Steps<CompiledSchema | null> {
+function prepareSchema(schema: CompiledContract['arguments'], report: Report): CompiledSchema | null {
   if (schema === undefined) return null
-  const compiled = yield* compileSchemaInSteps(schema)
+  const compiled = compileSchema(schema)
   if (compiled.ok) return compiled
   report(['arguments'], compiled.problem, FIXES.schema)
   return null
 }
 
-function prepareSources(list: CompiledContract['sources'], report: Report): Steps<PreparedSource[]> {
-  return flatMapInSteps(list, (rule, index) => {
+function prepareSources(list: CompiledContract['sources'], report: Report): PreparedSource[] {
+  return (list ?? []).flatMap((rule, index) => {
     const steps = sourceSteps(rule.path)
     if (steps !== null) return [{ rule, steps, known: new Set(rule.known?.hashes) }]
     report(['sources', index, 'path'], 'a source path can only name arguments', FIXES.source_path)
@@ -129,18 +136,10 @@ function longestTexts(columns: CompiledContract['columns']): ReadonlyMap<string,
   return longest
 }
 
-function prepareResources(list: CompiledContract['resources'], report: Report): Steps<PreparedResource[]> {
-  return flatMapInSteps(list, ({ key, mode }, index) => [
+function prepareResources(list: CompiledContract['resources'], report: Report): PreparedResource[] {
+  return (list ?? []).flatMap(({ key, mode }, index) => [
     { parts: keyParts(key, ['resources', index, 'key'], report), mode },
   ])
-}
-
-function countPlainRules(
-  { resources, labels, transitions }: CompiledContract,
-  { preconditions, provides }: ContractSurroundings,
-): number {
-  const lists = [preconditions, provides, resources, labels?.adds, transitions?.valid_in_phases]
-  return lists.reduce((count, list) => count + (list?.length ?? 0), 0)
 }
 
 /** Splits `order:{$.order_id}` into its literal parts and its paths. */
@@ -164,19 +163,17 @@ function keyParts(key: string, at: (string | number)[], report: Report): (string
   }
 }
 
-function* prepareCheckpoints(checkpoint: CompiledContract['checkpoint'], report: Report): Steps<PreparedCheckpoint[]> {
+function prepareCheckpoints(checkpoint: CompiledContract['checkpoint'], report: Report): PreparedCheckpoint[] {
   const list: readonly Checkpoint[] =
     checkpoint === undefined ? [] : Array.isArray(checkpoint) ? checkpoint : [checkpoint as Checkpoint]
   const prepared: PreparedCheckpoint[] = []
   for (const [index, definition] of list.entries()) {
     for (const [item, { path }] of definition.context.entries()) {
       preparePath(path, ['checkpoint', index, 'context', item, 'path'], report)
-      yield
     }
     const at = ['checkpoint', index, 'when']
-    const when = yield* prepareInvariants(definition.when, { at, report, allowsRef: false })
+    const when = prepareInvariants(definition.when, { at, report, allowsRef: false })
     prepared.push({ definition, when })
-    yield
   }
   return prepared
 }

@@ -1,8 +1,7 @@
 import { type Invariant, type JsonValue, OPERATORS as OPERATOR_NAMES } from '@countersign/protocol'
-import { prepareOperatorInSteps } from '../contract/operators.js'
+import { prepareOperator } from '../contract/operators.js'
 import type { PreparedInvariant } from '../contract/plan.js'
 import { type CompiledPath, compilePath } from '../json/json-path.js'
-import type { Steps } from '../text/steps.js'
 import { emptyRuleProblem } from './empty-rule.js'
 import { FIXES, fixForOperand } from './fixes.js'
 import type { Report } from './problem.js'
@@ -15,14 +14,14 @@ export interface InvariantUse {
 }
 
 /** Compiles one `{ path, operator: operand, … }`. Null if a problem was reported. */
-function* prepareInvariant(invariant: Invariant, use: InvariantUse): Steps<PreparedInvariant | null> {
+function prepareInvariant(invariant: Invariant, use: InvariantUse): PreparedInvariant | null {
   const path = preparePath(invariant.path, [...use.at, 'path'], use.report)
   const tests: PreparedInvariant['tests'][number][] = []
   let sound = path !== null
   for (const operator of OPERATOR_NAMES) {
     const operand = invariant[operator] as JsonValue | undefined
     if (operand === undefined || operator === 'ref') continue
-    const prepared = yield* prepareOperatorInSteps(operator, operand)
+    const prepared = prepareOperator(operator, operand)
     if (!prepared.ok) {
       use.report([...use.at, operator], prepared.problem, fixForOperand(operator))
       sound = false
@@ -47,16 +46,11 @@ function* prepareInvariant(invariant: Invariant, use: InvariantUse): Steps<Prepa
   return null
 }
 
-/** Compiles a list of them, one at a step. */
-export function* prepareInvariants(
-  list: readonly Invariant[] | undefined,
-  use: InvariantUse,
-): Steps<PreparedInvariant[]> {
+export function prepareInvariants(list: readonly Invariant[] | undefined, use: InvariantUse): PreparedInvariant[] {
   const prepared: PreparedInvariant[] = []
   for (const [index, item] of (list ?? []).entries()) {
-    const invariant = yield* prepareInvariant(item, { ...use, at: [...use.at, index] })
+    const invariant = prepareInvariant(item, { ...use, at: [...use.at, index] })
     if (invariant !== null) prepared.push(invariant)
-    yield
   }
   return prepared
 }

@@ -12,7 +12,6 @@ import type {
 } from '../contract/plan.js'
 import { decimalText } from '../json/decimal.js'
 import type { CompiledPath } from '../json/json-path.js'
-import { flatMapInSteps, type Steps } from '../text/steps.js'
 import { preparePath } from './prepare-invariant.js'
 import type { Report } from './problem.js'
 
@@ -29,7 +28,7 @@ export interface KeptRules {
 }
 
 /** `keyed`: the names of envelopes that the plan keeps per key. */
-export function* prepareKept(contract: CompiledContract, keyed: ReadonlySet<string>, report: Report): Steps<KeptRules> {
+export function prepareKept(contract: CompiledContract, keyed: ReadonlySet<string>, report: Report): KeptRules {
   const slots: KeyedName[] = []
   const slotOf = new Map<string, number>()
   const use: UseSlot = (name, key) => {
@@ -40,11 +39,11 @@ export function* prepareKept(contract: CompiledContract, keyed: ReadonlySet<stri
     return { name, key, slot }
   }
   const to: Preparation = { use, report }
-  const binds = yield* prepareBinds(contract.binds, 'binds', to)
-  const establishes = yield* prepareBinds(contract.establishes, 'establishes', to)
-  const refs = yield* prepareRefs(contract.refs, to)
-  const envelopes = yield* prepareEnvelopes(contract.envelopes, to)
-  const aggregates = yield* prepareAggregates(contract.aggregates, keyed, to)
+  const binds = prepareBinds(contract.binds, 'binds', to)
+  const establishes = prepareBinds(contract.establishes, 'establishes', to)
+  const refs = prepareRefs(contract.refs, to)
+  const envelopes = prepareEnvelopes(contract.envelopes, to)
+  const aggregates = prepareAggregates(contract.aggregates, keyed, to)
   const keys = new Map(slots.map(({ key }) => [key.expression, key]))
   const keeping = (kind: KeptKind, list: readonly SlotUse[]): Keeping[] =>
     list.flatMap(({ name, key, slot }) => (key === null ? [] : [{ kind, name, countedAs: `${kind}.${name}`, slot }]))
@@ -72,31 +71,24 @@ function prepareKey(key: string | undefined, at: readonly (string | number)[], r
   return key === undefined ? null : preparePath(key, [...at, 'key'], report, { singular: 'a key is a single one' })
 }
 
-function prepareBinds(
-  list: CompiledContract['binds'],
-  rule: string,
-  { use, report }: Preparation,
-): Steps<PreparedBind[]> {
+function prepareBinds(list: CompiledContract['binds'], rule: string, { use, report }: Preparation): PreparedBind[] {
   const singular = rule === 'binds' ? 'a binding holds only one' : 'an envelope is established by only one'
-  return flatMapInSteps(list, ({ name, key, from, path }, index) => {
+  return (list ?? []).flatMap(({ name, key, from, path }, index) => {
     const compiled = preparePath(path, [rule, index, 'path'], report, { singular })
     if (compiled === null) return []
     return [{ ...use(name, prepareKey(key, [rule, index], report)), from, path: compiled }]
   })
 }
 
-function prepareRefs(list: CompiledContract['refs'], { use, report }: Preparation): Steps<PreparedRef[]> {
-  return flatMapInSteps(list, ({ path, ref, key }, index) => {
+function prepareRefs(list: CompiledContract['refs'], { use, report }: Preparation): PreparedRef[] {
+  return (list ?? []).flatMap(({ path, ref, key }, index) => {
     const compiled = preparePath(path, ['refs', index, 'path'], report)
     return compiled === null ? [] : [{ ...use(ref, prepareKey(key, ['refs', index], report)), path: compiled }]
   })
 }
 
-function prepareEnvelopes(
-  list: CompiledContract['envelopes'],
-  { use, report }: Preparation,
-): Steps<PreparedEnvelope[]> {
-  return flatMapInSteps(list, ({ name, key, path, direction, tolerance_percent }, index) => {
+function prepareEnvelopes(list: CompiledContract['envelopes'], { use, report }: Preparation): PreparedEnvelope[] {
+  return (list ?? []).flatMap(({ name, key, path, direction, tolerance_percent }, index) => {
     const compiled = preparePath(path, ['envelopes', index, 'path'], report)
     if (compiled === null) return []
     const slot = use(name, prepareKey(key, ['envelopes', index], report))
@@ -108,8 +100,8 @@ function prepareAggregates(
   list: CompiledContract['aggregates'],
   keyed: ReadonlySet<string>,
   { use, report }: Preparation,
-): Steps<PreparedAggregate[]> {
-  return flatMapInSteps(list, (item, index) => {
+): PreparedAggregate[] {
+  return (list ?? []).flatMap((item, index) => {
     const smallest = item.function === 'count' ? 1 : 0
     const { lte, lt } = item
     if ((typeof lte === 'number' && lte < smallest) || (typeof lt === 'number' && lt <= smallest)) {

@@ -9,18 +9,16 @@ import type { PolicyEvaluator } from '../contract/cedar.js'
 import type { Plan, PreparedContract, PreparedPrecondition, Provision } from '../contract/plan.js'
 import { asksBySource } from '../contract/source-rule.js'
 import { askFrom } from '../contract/surprise.js'
-import { hashValue, hashValueInSteps, sha256Hex } from '../json/hash.js'
-import { checkStrictValueInSteps } from '../json/strict-json.js'
-import { canonicalJsonInSteps } from '../json/write-in-steps.js'
-import { beginContract, weightSoFar, withinCompileBudget } from '../text/compile-budget.js'
-import { runToEnd, type Steps } from '../text/steps.js'
+import { canonicalJson } from '../json/canonical-json.js'
+import { hashValue, sha256Hex } from '../json/hash.js'
+import { checkStrictValue } from '../json/strict-json.js'
 import { checkCounts } from './check-counts.js'
 import { checkReferences } from './check-references.js'
 import { FIXES } from './fixes.js'
 import { buildPhaseGraph } from './phase-graph.js'
-import { prepareContract, prepareHoursOf } from './prepare-contract.js'
+import { planWeight } from './plan-weight.js'
+import { prepareContract, prepareHoursOf, preparePolicy } from './prepare-contract.js'
 import { keyedEnvelopes } from './prepare-kept.js'
-import { policiesOfPlan } from './prepare-policy.js'
 import { preparePrecondition } from './prepare-precondition.js'
 import { checkPatterns, preparePricing } from './prepare-pricing.js'
 import { prepareSharedLimits } from './prepare-shared-limits.js'
@@ -48,19 +46,12 @@ export type Preparation = { ok: true; plan: Plan } | { ok: false; problems: stri
  * checks is checked again: a plan is used whole or not at all.
  */
 export function preparePlan(compiled: unknown, options: PrepareOptions = {}): Preparation {
-  return runToEnd(preparePlanInSteps(compiled, options))
-}
-
-/** The same in steps, rule by rule, for a process that serves other requests meanwhile. */
-export function* preparePlanInSteps(compiled: unknown, options: PrepareOptions = {}): Steps<Preparation> {
-  const strictProblem = yield* checkStrictValueInSteps(compiled)
+  const strictProblem = checkStrictValue(compiled)
   if (strictProblem !== null)
     return { ok: false, problems: [`the compiled session is not plain JSON: ${strictProblem}`] }
-  yield
-  const shape = yield* checkShape(compiled, options.contractShape ?? CONTRACT_SHAPE)
+  const shape = checkShape(compiled, options.contractShape ?? CONTRACT_SHAPE)
   if (!shape.ok) return shape
-  yield
-  const prepared = yield* prepareParts(shape.compiled, options)
+  const prepared = prepareParts(shape.compiled, options)
   return prepared.ok ? prepared : { ok: false, problems: prepared.problems.map(describeProblem) }
 }
 
@@ -71,8 +62,7 @@ function describeProblem({ tool, path, message, fix }: PlanProblem): string {
 
 type Shape = { ok: true; compiled: CompiledSession } | { ok: false; problems: string[] }
 
-/** Contract by contract, with other work in between: a megabyte of them takes tens of milliseconds. */
-function* checkShape(compiled: unknown, contractShape: Pick<typeof CONTRACT_SHAPE, 'safeParse'>): Steps<Shape> {
+function checkShape(compiled: unknown, contractShape: Pick<typeof CONTRACT_SHAPE, 'safeParse'>): Shape {
   const listed = (compiled as { contracts?: unknown } | null)?.contracts
   const sent: readonly unknown[] = Array.isArray(listed) ? listed : []
   const whole = compiledSessionSchema.safeParse(
@@ -81,7 +71,6 @@ function* checkShape(compiled: unknown, contractShape: Pick<typeof CONTRACT_SHAP
   const problems = problemsOf(whole.error?.issues, [])
   const contracts: CompiledContract[] = []
   for (const [index, contract] of sent.entries()) {
-    yield
     const one = contractShape.safeParse(contract)
     problems.push(...problemsOf(one.error?.issues, ['contracts', index]))
     if (one.success) contracts.push(one.data)
@@ -104,11 +93,6 @@ export function hashPlan(compiled: CompiledSession): string {
   return hashValue(compiled as unknown as JsonValue)
 }
 
-/** The same for a large one, with other work in between. */
-export function hashPlanInSteps(compiled: CompiledSession): Steps<string> {
-  return hashValueInSteps(compiled as unknown as JsonValue)
-}
-
 /** A problem in a compiled session, by the contract's tool; null for the session definition. */
 export interface PlanProblem extends Problem {
   readonly tool: string | null
@@ -120,40 +104,32 @@ export interface PlanProblem extends Problem {
 export type PreparedParts = { ok: true; plan: Plan } | { ok: false; problems: PlanProblem[] }
 
 /** For a compiled session of valid shape. */
-export function prepareParts(compiled: CompiledSession, options: PrepareOptions): Steps<PreparedParts> {
-  return withinCompileBudget(preparePartsOf(compiled, options))
-}
-
-function* preparePartsOf(compiled: CompiledSession, options: PrepareOptions): Steps<PreparedParts> {
+export function prepareParts(compiled: CompiledSession, options: PrepareOptions): PreparedParts {
   const problems = new Problems<PlanProblem>()
   const reportTo: ReportTo = (tool, index) => (path, message, fix) => {
     problems.add({ tool, index, path }, message, fix)
   }
   const { session } = compiled
   const sessionReport = reportTo(null, null)
-  const canonical = yield* canonicalJsonInSteps(compiled as unknown as JsonValue)
+  const canonical = canonicalJson(compiled as unknown as JsonValue)
   if (isTooLarge(canonical)) return { ok: false, problems: [TOO_LARGE] }
-  yield
-  const graph = yield* buildPhaseGraph(session, sessionReport)
+  const graph = buildPhaseGraph(session, sessionReport)
 
-  const { demands, provisions } = yield* collectPreconditions(compiled.contracts, reportTo)
+  const { demands, provisions } = collectPreconditions(compiled.contracts, reportTo)
   checkCounts(compiled.contracts, provisions, sessionReport)
   if (options.isNew) checkPatterns(session, sessionReport)
   const contracts = new Map<string, PreparedContract>()
   const keyed = keyedEnvelopes(compiled.contracts)
-  const preparePolicy = policiesOfPlan(options.policy)
   for (const [index, contract] of compiled.contracts.entries()) {
-    yield
     const report = reportTo(contract.tool, index)
     if (contracts.has(contract.tool)) {
       report(['tool'], `a second contract for the tool "${contract.tool}"`, FIXES.one_contract_per_tool)
       continue
     }
-    beginContract()
-    const prepared = yield* prepareContract(contract, {
+    const prepared = prepareContract(contract, {
       file: options.contractFiles?.get(contract.tool),
       session,
-      preparePolicy,
+      evaluator: options.policy,
       preconditions: demands[index] ?? [],
       provides: [...(provisions.get(contract.tool)?.values() ?? [])],
       keyedEnvelopes: keyed,
@@ -161,13 +137,11 @@ function* preparePartsOf(compiled: CompiledSession, options: PrepareOptions): St
     })
     contracts.set(contract.tool, prepared)
   }
-  yield
-  yield* checkReferences(compiled, graph, reportTo)
-  beginContract()
-  const policy = yield* preparePolicy(session.policy?.cedar, sessionReport, null)
+  checkReferences(compiled, graph, reportTo)
+  const policy = preparePolicy(options.policy, session.policy, sessionReport, null)
   const plan: Plan = {
     hash: sha256Hex(canonical),
-    weight: weightSoFar() + contracts.size * WEIGHT_OF_CONTRACT + canonical.length * WEIGHT_OF_CHARACTER,
+    weight: planWeight(compiled, canonical.length),
     session,
     contracts,
     phases: graph,
@@ -198,10 +172,6 @@ const notListed = (more: number): PlanProblem =>
     'correct the others first',
   )
 
-/** Beside what was compiled: the tables of a contract, and the plan itself as values. As measured, in bytes. */
-const WEIGHT_OF_CONTRACT = 2_048
-const WEIGHT_OF_CHARACTER = 24
-
 function derivedFrom(compiled: CompiledSession, contracts: ReadonlyMap<string, PreparedContract>) {
   const all = [...contracts.values()]
   const inputPaths = new Set(all.flatMap((contract) => contract.inputInvariants.map(({ path }) => path.expression)))
@@ -230,24 +200,22 @@ function derivedFrom(compiled: CompiledSession, contracts: ReadonlyMap<string, P
 }
 
 /** What each contract requires of earlier calls, and what each tool's calls must prove for that. */
-function* collectPreconditions(
+function collectPreconditions(
   contracts: readonly CompiledContract[],
   reportTo: ReportTo,
-): Steps<{ demands: PreparedPrecondition[][]; provisions: Map<string, Map<string, Provision>> }> {
+): { demands: PreparedPrecondition[][]; provisions: Map<string, Map<string, Provision>> } {
   const provisions = new Map<string, Map<string, Provision>>()
   const demands: PreparedPrecondition[][] = []
   for (const [index, contract] of contracts.entries()) {
     const report = reportTo(contract.tool, index)
-    beginContract()
     const own: PreparedPrecondition[] = []
     for (const [item, precondition] of (contract.preconditions ?? []).entries()) {
-      const { demand, provision } = yield* preparePrecondition(precondition, ['preconditions', item], report)
+      const { demand, provision } = preparePrecondition(precondition, ['preconditions', item], report)
       if (provision !== null) {
         const known = provisions.get(provision.tool) ?? new Map()
         if (!known.has(provision.key)) provisions.set(provision.tool, known.set(provision.key, provision))
       }
       own.push(demand)
-      yield
     }
     demands.push(own)
   }

@@ -1,8 +1,7 @@
 import type { JsonValue, Precondition } from '@countersign/protocol'
 import type { PreparedPrecondition, Provision } from '../contract/plan.js'
-import { hashValueInSteps } from '../json/hash.js'
+import { hashValue } from '../json/hash.js'
 import type { CompiledPath } from '../json/json-path.js'
-import type { Steps } from '../text/steps.js'
 import { prepareInvariants, preparePath } from './prepare-invariant.js'
 import type { Report } from './problem.js'
 
@@ -12,11 +11,11 @@ export interface PreconditionParts {
   readonly provision: (Provision & { readonly tool: string }) | null
 }
 
-export function* preparePrecondition(
+export function preparePrecondition(
   precondition: Precondition,
   at: readonly (string | number)[],
   report: Report,
-): Steps<PreconditionParts> {
+): PreconditionParts {
   if ('requires_step_count' in precondition) {
     return { demand: { kind: 'steps', atLeast: precondition.requires_step_count.gte }, provision: null }
   }
@@ -28,15 +27,14 @@ export function* preparePrecondition(
     const theirs = preparePath(as, [...at, 'same', index, 'as'], report, one)
     if (mine !== null) here.push(mine)
     if (theirs !== null) there.push(theirs)
-    yield
   }
-  const withOutput = yield* prepareInvariants(precondition.with_output, {
+  const withOutput = prepareInvariants(precondition.with_output, {
     at: [...at, 'with_output'],
     report,
     allowsRef: false,
   })
   const tool = precondition.requires_prior_tool
-  const key = yield* preconditionKey(precondition)
+  const key = preconditionKey(precondition)
   const consumed = precondition.consumes === true
   return {
     demand: { kind: 'tool', key, tool, same: here, consumes: consumed },
@@ -45,7 +43,7 @@ export function* preparePrecondition(
 }
 
 /** The tool's name if any call of it will do; otherwise with a digest, so that different terms have different keys. */
-function* preconditionKey(precondition: Extract<Precondition, { requires_prior_tool: string }>): Steps<string> {
+function preconditionKey(precondition: Extract<Precondition, { requires_prior_tool: string }>): string {
   const { requires_prior_tool: tool, with_output: withOutput, same, consumes } = precondition
   if ((withOutput ?? []).length === 0 && (same ?? []).length === 0 && consumes !== true) return tool
   const terms = {
@@ -53,6 +51,6 @@ function* preconditionKey(precondition: Extract<Precondition, { requires_prior_t
     same: (same ?? []).map(({ as }) => as),
     ...(consumes === true && { consumes }),
   }
-  const hash = yield* hashValueInSteps(terms as unknown as JsonValue)
+  const hash = hashValue(terms as unknown as JsonValue)
   return `${tool}#${hash.slice(0, 16)}`
 }

@@ -3,7 +3,7 @@ import { expect } from 'vitest'
 import { proves } from '../../../../test/support/proves.js'
 import { createCedarInstance, parsedSets } from './cedar-instance.js'
 import { type CedarModule, loadCedar } from './cedar-module.js'
-import { policyCost } from './cedar-text.js'
+import { policyWeight } from './cedar-text.js'
 
 /** A module that keeps what it was given, as Cedar does. */
 function keeping(parse: (policy: string) => void = () => {}) {
@@ -25,13 +25,13 @@ const policyOf = (values: number, at: number) =>
 proves('limit.policy-memory', 'what was used longest ago is given up, by bytes', () => {
   const { module, sets, held } = keeping()
   const large = Array.from({ length: 40 }, (_, at) => policyOf(200, at + 10))
-  const kept = policyCost(large[0] as string).bytes * 3
+  const kept = policyWeight(large[0] as string) * 3
   const { idOf, keptBytes } = parsedSets(module, kept)
   const small = policyOf(0, 1)
   for (const policy of large) {
     expect(sets.get(idOf(policy))).toBe(policy)
     expect(sets.get(idOf(small))).toBe(small)
-    expect(held().reduce((sum, text) => sum + policyCost(text).bytes, 0)).toBe(keptBytes())
+    expect(held().reduce((sum, text) => sum + policyWeight(text), 0)).toBe(keptBytes())
     expect(keptBytes()).toBeLessThanOrEqual(kept)
   }
   // The small one, which is used all the time, and the last two.

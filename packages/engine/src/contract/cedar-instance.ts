@@ -1,5 +1,5 @@
 import { type CedarModule, CedarParseError } from './cedar-module.js'
-import { policyCost } from './cedar-text.js'
+import { policyWeight } from './cedar-text.js'
 
 /** A Cedar module that is replaced when it traps. */
 export interface CedarInstance {
@@ -84,7 +84,7 @@ export function parsedSets(cedar: CedarModule, mostBytes: number): ParsedSets {
       kept.set(policy, known)
       return known.id
     }
-    const { bytes } = policyCost(policy)
+    const bytes = policyWeight(policy)
     for (const [oldest, set] of kept) {
       if (total + bytes <= mostBytes) break
       forget(oldest, set)

@@ -27,17 +27,10 @@ export function policyTokens(policy: string): string[] {
 /** Strings and comments first, so that what is inside them does not count. As for Cedar, a comment ends at `\r` too. */
 const TOKENS = /"(?:[^"\\]|\\[\s\S])*"?|\/\/[^\n\r]*|[A-Za-z_]\w*|\d+|[=!<>]=|&&|\|\||::|[^\s\w]/g
 
-/** What parsing a policy takes: microseconds, and bytes for as long as it is kept. As measured, for the worst shapes. */
-export function policyCost(policy: string): { microseconds: number; bytes: number } {
-  const tokens = policyTokens(policy).length
-  return {
-    microseconds: tokens * MICROSECONDS_OF_TOKEN,
-    bytes: tokens * BYTES_OF_TOKEN + policy.length * BYTES_OF_CHARACTER,
-  }
-}
+/** What a parsed policy keeps, in bytes. As measured, for the worst shapes. */
+export const policyWeight = (policy: string): number =>
+  policyTokens(policy).length * BYTES_OF_TOKEN + policy.length * BYTES_OF_CHARACTER
 
-/** A policy that is full of errors takes longest. */
-const MICROSECONDS_OF_TOKEN = 20
 const BYTES_OF_TOKEN = 400
 const BYTES_OF_CHARACTER = 8
 

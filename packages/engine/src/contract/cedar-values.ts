@@ -1,6 +1,5 @@
 import { type JsonObject, type JsonValue, LIMITS } from '@countersign/protocol'
 import { decimalText } from '../json/decimal.js'
-import { spendOnJudging } from '../text/judging-budget.js'
 
 /** A value that cannot be shown to a policy; the call it belongs to is blocked. */
 export class CedarValueError extends Error {
@@ -19,13 +18,11 @@ export function toCedarRecord(object: JsonObject, where: string): JsonObject {
 const ESCAPES: ReadonlySet<string> = new Set(['__entity', '__extn', '__expr'])
 const DECIMAL_PLACES = 4
 const LARGEST_DECIMAL = 922_337_203_685_477
-const STEPS_OF_VALUE = 2
 
 function convertObject(object: JsonObject, where: string, depth: number): JsonObject {
   if (depth > LIMITS.jsonDepth) throw new CedarValueError(`${where} is nested too deeply for a policy`)
   const record: [string, JsonValue][] = []
   const entries = Object.entries(object)
-  spendOnJudging(entries.length * STEPS_OF_VALUE)
   for (const [key, value] of entries) {
     if (ESCAPES.has(key)) throw new CedarValueError(`${where} has the key ${key}, which a policy would read as its own`)
     if (value !== null) record.push([key, convert(value, `${where}.${key}`, depth + 1)])
@@ -38,7 +35,6 @@ function convert(value: Exclude<JsonValue, null>, where: string, depth: number):
   if (typeof value !== 'object') return value
   if (!Array.isArray(value)) return convertObject(value, where, depth)
   if (depth > LIMITS.jsonDepth) throw new CedarValueError(`${where} is nested too deeply for a policy`)
-  spendOnJudging(value.length * STEPS_OF_VALUE)
   return value.filter((item) => item !== null).map((item) => convert(item, `${where}[]`, depth + 1))
 }
 

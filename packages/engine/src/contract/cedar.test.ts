@@ -3,7 +3,6 @@ import * as cedar from '@cedar-policy/cedar-wasm/nodejs'
 import type { JsonObject, JsonValue } from '@countersign/protocol'
 import { describe, expect, test } from 'vitest'
 import { proves } from '../../../../test/support/proves.js'
-import { JUDGING_STEPS, TooCostlyError, withinJudgingBudget } from '../text/judging-budget.js'
 import { createPolicyEvaluator } from './cedar.js'
 import { type CedarModule, loadCedar } from './cedar-module.js'
 
@@ -250,56 +249,9 @@ describe('after a trap', () => {
 
 const P = { type: 'Principal', id: 'ann' }
 
-const nested = (depth: number): JsonValue => (depth === 0 ? 1 : [nested(depth - 1)])
-
-describe('what a question takes', () => {
+test('what a policy cannot read is not shown to it', () => {
   const large = { amount: 1, body: 'x'.repeat(100_000), rows: Array.from({ length: 9_000 }, (_, at) => ({ at })) }
-  const ask = (policy: string) => () => withinJudgingBudget(JUDGING_STEPS.whole, () => decide(policy, large).decision)
-
-  test('does not depend on arguments that the policy cannot read', () => {
-    expect(ask(when('context.arguments.amount < 2'))()).toBe('allow')
-    expect(ask(when('context.arguments has amount && context.arguments["amount"] == 1'))()).toBe('allow')
-  })
-
-  test('is counted for those that it can read', () => {
-    expect(ask(when('context.arguments has rows'))).toThrow(TooCostlyError)
-    expect(ask(when('context.arguments == {}'))).toThrow(TooCostlyError)
-    expect(ask(when('context has arguments && context.arguments["\\u{61}mount"] == 1'))).toThrow(TooCostlyError)
-  })
-
-  proves('limit.judging.steps', 'is counted for each item of a set with which others are compared', () => {
-    const items = (count: number, item: (at: number) => string) =>
-      Array.from({ length: count }, (_, at) => item(at)).join(',')
-    const rows = items(280, (at) => `{"a":context.arguments.rows,"b":${at}}`)
-    const small = { rows: Array.from({ length: 21 }, () => nested(50)) }
-    const asked = (policy: string) => () =>
-      withinJudgingBudget(JUDGING_STEPS.whole, () => decide(policy, small).decision)
-    // It took a fifth of a second for a tenth of the steps.
-    expect(asked(when(`[${rows}].isEmpty()`))).toThrow(TooCostlyError)
-    expect(asked(when(`[[${rows}]].isEmpty()`))).toThrow(TooCostlyError)
-    // Constants are compared in no time.
-    expect(asked(when(`[${items(400, (at) => `"c${at}"`)}].contains("c7")`))()).toBe('allow')
-  })
-
-  proves('limit.judging.steps', 'is counted for each text of which a value is made, where it is no constant', () => {
-    const policyOf = (condition: string) => Array.from({ length: 195 }, () => when(condition)).join('')
-    const wrong = { body: '"'.repeat(60_000) }
-    const asked = (policy: string, args: JsonObject) => () =>
-      withinJudgingBudget(JUDGING_STEPS.whole, () => decide(policy, args).decision)
-    for (const name of ['decimal', 'ip', 'datetime', 'duration']) {
-      // Each error repeats the text: it took half a second for a tenth of the steps.
-      for (const open of ['(', ' ( ']) {
-        expect(asked(policyOf(`${name}${open}context.arguments.body)`), wrong)).toThrow(TooCostlyError)
-      }
-    }
-    const short = { amount: '12.50', body: 'x'.repeat(1_000) }
-    expect(asked(when('decimal(context.arguments.amount).lessThan(decimal("20.0"))'), short)()).toBe('allow')
-  })
-
-  proves('limit.judging.steps', 'is counted for each pattern of `like`, whatever stands between the two', () => {
-    const pattern = `"*${'x'.repeat(20_000)}y"`
-    for (const between of ['', ' ', '\n', ' //\n', '//"\r', '// like\n//\n']) {
-      expect(ask(when(`context.arguments.body like${between}${pattern}`))).toThrow(TooCostlyError)
-    }
-  })
+  expect(decide(when('context.arguments.amount < 2'), large).decision).toBe('allow')
+  expect(decide(when('context.arguments has amount && context.arguments["amount"] == 1'), large).decision).toBe('allow')
+  expect(decide(when('context.arguments has rows'), large).decision).toBe('allow')
 })

@@ -1,7 +1,5 @@
 import type { JsonObject, JsonValue } from '@countersign/protocol'
-import { spendOnJudging } from '../text/judging-budget.js'
 import { impossibleAttributes } from './cedar-attributes.js'
-import { readArguments, stepsOf } from './cedar-cost.js'
 import { type CedarInstance, createCedarInstance } from './cedar-instance.js'
 import {
   type CedarAnswer,
@@ -10,6 +8,7 @@ import {
   CedarParseError,
   type CedarRequest,
 } from './cedar-module.js'
+import { readArguments } from './cedar-reads.js'
 import { policyTextProblem } from './cedar-text.js'
 import { CedarValueError, toCedarRecord } from './cedar-values.js'
 import { DAYS } from './hours.js'
@@ -64,16 +63,13 @@ export function createPolicyEvaluator(load: CedarModule | (() => CedarModule)): 
     prepare(policy) {
       const problems = textProblems(instance, policy)
       if (problems.length > 0) throw new Error(`the policy cannot be used: ${problems.join('; ')}`)
-      const steps = stepsOf(policy)
       const reads = { argument: readArguments(policy), time: /\btime\b/.test(policy) }
-      const authorize = (request: CedarRequest) => {
-        spendOnJudging(steps(request))
-        return readAnswer(() =>
+      const authorize = (request: CedarRequest) =>
+        readAnswer(() =>
           instance.use(policy, ({ cedar, idOf }) =>
             cedar.statefulIsAuthorized({ ...request, preparsedPolicySetId: idOf(policy) }),
           ),
         )
-      }
       return { authorize, decide: (question) => decide(authorize, question, reads) }
     },
     keptBytes: instance.keptBytes,

@@ -1,7 +1,5 @@
 import { type ContractFailure, type JsonValue, LIMITS } from '@countersign/protocol'
 import { type CompiledPath, locationPath, type PathStep } from '../json/json-path.js'
-import { beginningOf } from '../json/write-in-steps.js'
-import { inRule, spendOnJudging, unlessTooCostly, withinHalf } from '../text/judging-budget.js'
 import { OPERATORS, type OperatorName } from './operators.js'
 import type { PreparedInvariant } from './plan.js'
 
@@ -22,28 +20,15 @@ export function checkInvariants(
   write: (path: string) => string,
 ): ContractFailure[] {
   let failures = NONE
-  let judged: PreparedInvariant | undefined
-  try {
-    for (const invariant of invariants) {
-      judged = invariant
-      if (invariant.tests.length === 0) continue
-      spendOnJudging(STEPS_OF_INVARIANT)
-      // Most paths name one value, and most values pass.
-      if (invariant.path.singular && passes(invariant, finder.first(invariant.path))) continue
-      failures = withFailures(failures, invariant, finder, write)
-      if (failures.length >= LIMITS.failuresPerRule) return failures.slice(0, LIMITS.failuresPerRule)
-    }
-  } catch (error) {
-    throw judged === undefined ? error : inRule(error, nameOf(judged))
+  for (const invariant of invariants) {
+    if (invariant.tests.length === 0) continue
+    // Most paths name one value, and most values pass.
+    if (invariant.path.singular && passes(invariant, finder.first(invariant.path))) continue
+    failures = withFailures(failures, invariant, finder, write)
+    if (failures.length >= LIMITS.failuresPerRule) return failures.slice(0, LIMITS.failuresPerRule)
   }
   return failures
 }
-
-const STEPS_OF_INVARIANT = 2
-const STEPS_OF_FAILURE = 20
-
-/** The rule in an error about its cost. */
-const nameOf = ({ path }: PreparedInvariant): string => `the one on ${path.expression}`
 
 function withFailures(
   before: ContractFailure[],
@@ -55,7 +40,6 @@ function withFailures(
   let failures = before
   const judge = (value: JsonValue | undefined, location: readonly PathStep[] | null): boolean => {
     if (passes(invariant, value)) return false
-    spendOnJudging(STEPS_OF_FAILURE)
     const place = location === null ? path.expression : locationPath(location)
     failures = [...failures, ...failuresOf(invariant, value, place, write)]
     return failures.length >= LIMITS.failuresPerRule
@@ -80,48 +64,33 @@ function passes({ tests }: PreparedInvariant, value: JsonValue | undefined): boo
 
 /**
  * True if some value that the path finds passes all tests of a condition. A value that a test cannot judge counts as
- * passing: writing "500" as text, or text too costly for the pattern, must not get a call past the person who would
- * have to approve it.
+ * passing: writing "500" as text must not get a call past the person who would have to approve it.
  */
 export function holdsSomewhere(invariant: PreparedInvariant, finder: Finder): boolean {
-  try {
-    spendOnJudging(STEPS_OF_INVARIANT)
-    if (invariant.path.singular) return holds(invariant, finder.first(invariant.path))
-    let isFound = false
-    let isHeld = false
-    finder.visit(invariant.path, (value) => {
-      isFound = true
-      isHeld = holds(invariant, value)
-      return isHeld
-    })
-    return isFound ? isHeld : holds(invariant, undefined)
-  } catch (error) {
-    throw inRule(error, nameOf(invariant))
-  }
+  if (invariant.path.singular) return holds(invariant, finder.first(invariant.path))
+  let isFound = false
+  let isHeld = false
+  finder.visit(invariant.path, (value) => {
+    isFound = true
+    isHeld = holds(invariant, value)
+    return isHeld
+  })
+  return isFound ? isHeld : holds(invariant, undefined)
 }
 
 function holds({ tests }: PreparedInvariant, value: JsonValue | undefined): boolean {
-  return tests.every(({ test, cannotJudge }) => {
-    const passes = unlessTooCostly(
-      () => withinHalf(() => test(value)),
-      () => true,
-    )
-    return passes || (value !== undefined && cannotJudge(value))
-  })
+  return tests.every(({ test, cannotJudge }) => test(value) || (value !== undefined && cannotJudge(value)))
 }
 
 /** What a path finds and where, or that it finds nothing. */
 export function foundBy(finder: Finder, path: CompiledPath): { path: string; value: JsonValue | undefined }[] {
   const found: { path: string; value: JsonValue | undefined }[] = []
   finder.visit(path, (value, location) => {
-    spendOnJudging(STEPS_OF_FOUND)
     found.push({ path: location === null ? path.expression : locationPath(location), value })
     return false
   })
   return found.length === 0 ? [{ path: path.expression, value: undefined }] : found
 }
-
-const STEPS_OF_FOUND = 10
 
 export function findIn(value: JsonValue): Finder {
   return {
@@ -140,7 +109,6 @@ export function findAmong(values: Readonly<Record<string, JsonValue>>): Finder {
     visit(path, found) {
       const list = at(path)
       if (!Array.isArray(list)) return
-      spendOnJudging(list.length)
       list.some((value) => found(value, null))
     },
   }
@@ -188,7 +156,7 @@ function shown(operand: JsonValue): string {
   if (typeof operand !== 'object' || operand === null) return JSON.stringify(operand)
   const known = SHOWN.get(operand)
   if (known !== undefined) return known
-  const text = cut(beginningOf(operand, MOST_SHOWN + 1))
+  const text = cut(JSON.stringify(operand))
   SHOWN.set(operand, text)
   return text
 }

@@ -1,13 +1,11 @@
 import type { JsonValue } from '@countersign/protocol'
 import { equalValues } from '../json/equal-values.js'
-import { compileSchemaInSteps } from '../json/schema/json-schema.js'
-import { checkStrictValueInSteps } from '../json/strict-json.js'
-import { valueSetInSteps } from '../json/value-set.js'
+import { compileSchema } from '../json/schema/json-schema.js'
+import { checkStrictValue } from '../json/strict-json.js'
+import { valueSet } from '../json/value-set.js'
 import { codePoints } from '../text/code-points.js'
 import { finder } from '../text/find-text.js'
-import { spendOnJudging } from '../text/judging-budget.js'
 import { compileRegex } from '../text/regex.js'
-import { runToEnd, type Steps } from '../text/steps.js'
 
 /** Judges the value a path found; `undefined` means that the path found none. */
 export type OperatorTest = (found: JsonValue | undefined) => boolean
@@ -30,13 +28,6 @@ export interface Operator {
   /** The types that the operator can judge, if it cannot judge all. */
   readonly types?: readonly string[]
   prepare(operand: JsonValue): PreparedOperator
-  /** Instead of `prepare`, where it can take long. */
-  prepareInSteps?(operand: JsonValue): Steps<PreparedOperator>
-}
-
-/** For an operator whose operand may take long. */
-function preparedInSteps(prepareInSteps: (operand: JsonValue) => Steps<PreparedOperator>) {
-  return { prepareInSteps, prepare: (operand: JsonValue) => runToEnd(prepareInSteps(operand)) }
 }
 
 const NUMBERS = ['number', 'integer'] as const
@@ -78,13 +69,13 @@ export const OPERATORS = {
     operand: 'a list of at least one value',
     meaning: 'equals one of the values',
     requirement: (shown) => `must be one of ${shown}`,
-    ...preparedInSteps((operand) => withList(operand, (contains) => contains)),
+    prepare: (operand) => withList(operand, (contains) => contains),
   },
   not_one_of: {
     operand: 'a list of at least one value',
     meaning: 'present, and equals none of the values',
     requirement: (shown) => `must be present and be none of ${shown}`,
-    ...preparedInSteps((operand) => withList(operand, (contains) => (found) => !contains(found))),
+    prepare: (operand) => withList(operand, (contains) => (found) => !contains(found)),
   },
   gt: {
     operand: 'a number',
@@ -167,7 +158,7 @@ export const OPERATORS = {
     operand: 'a JSON Schema (2020-12)',
     meaning: 'valid against the schema',
     requirement: (shown) => `must be valid against the schema ${shown}`,
-    ...preparedInSteps(prepareSchema),
+    prepare: prepareSchema,
   },
   ref: {
     operand: 'the name of a binding',
@@ -189,15 +180,11 @@ export function isOperatorName(name: string): name is OperatorName {
 }
 
 /** Checks an operand and builds its test, once per compiled contract. */
-export const prepareOperator = (name: OperatorName, operand: JsonValue): PreparedOperator =>
-  runToEnd(prepareOperatorInSteps(name, operand))
-
-/** The same in steps, for a process that serves other requests meanwhile. */
-export function* prepareOperatorInSteps(name: OperatorName, operand: JsonValue): Steps<PreparedOperator> {
-  const problem = yield* checkStrictValueInSteps(operand)
+export function prepareOperator(name: OperatorName, operand: JsonValue): PreparedOperator {
+  const problem = checkStrictValue(operand)
   if (problem !== null) return { ok: false, problem }
-  const { prepare, prepareInSteps, types }: Operator = OPERATORS[name]
-  const prepared = prepareInSteps === undefined ? prepare(operand) : yield* prepareInSteps(operand)
+  const { prepare, types }: Operator = OPERATORS[name]
+  const prepared = prepare(operand)
   if (!prepared.ok || types === undefined) return prepared
   const { test, cannotJudge } = prepared
   return { ok: true, test, cannotJudge: (found) => !types.includes(typeName(found)) || cannotJudge(found) }
@@ -221,8 +208,8 @@ function present(test: (found: JsonValue) => boolean): OperatorTest {
   return (found) => found !== undefined && test(found)
 }
 
-function* prepareSchema(operand: JsonValue): Steps<PreparedOperator> {
-  const schema = yield* compileSchemaInSteps(operand)
+function prepareSchema(operand: JsonValue): PreparedOperator {
+  const schema = compileSchema(operand)
   return schema.ok ? ready(present(schema.test)) : schema
 }
 
@@ -241,12 +228,12 @@ function prepareType(operand: JsonValue): PreparedOperator {
   return test === undefined ? wrong(OPERATORS.type.operand) : ready(present(test))
 }
 
-function* withList(
+function withList(
   operand: JsonValue,
   decide: (contains: (found: JsonValue) => boolean) => (found: JsonValue) => boolean,
-): Steps<PreparedOperator> {
+): PreparedOperator {
   if (!Array.isArray(operand) || operand.length === 0) return wrong('a list of at least one value')
-  const values = yield* valueSetInSteps(operand)
+  const values = valueSet(operand)
   return ready(present(decide((found) => values.has(found))))
 }
 
@@ -255,9 +242,7 @@ function prepareContains(operand: JsonValue): PreparedOperator {
   return ready(
     (found) => {
       if (typeof found === 'string') return find?.(found) === true
-      if (!Array.isArray(found)) return false
-      spendOnJudging(found.length >> 3)
-      return found.some((item) => equalValues(item, operand))
+      return Array.isArray(found) && found.some((item) => equalValues(item, operand))
     },
     (found) => typeof found === 'string' && typeof operand !== 'string',
   )

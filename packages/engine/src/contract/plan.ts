@@ -88,8 +88,6 @@ export interface PreparedContract {
   readonly resources: readonly PreparedResource[]
   /** Labels with which the tool may not be called. */
   readonly denyWhen: ReadonlySet<string>
-  /** How many of its rules every call is compared with that count no steps of their own. */
-  readonly plainRules: number
   readonly checkpoints: readonly PreparedCheckpoint[]
   readonly policy: PreparedPolicy | null
   readonly hours: PreparedHours | null

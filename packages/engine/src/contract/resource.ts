@@ -1,6 +1,5 @@
 import type { JsonObject } from '@countersign/protocol'
 import { holdsUnseen } from '../text/folded-text.js'
-import { spendOnJudging } from '../text/judging-budget.js'
 import type { PreparedResource } from './plan.js'
 
 /** How a call holds a resource: alone, or together with other shared holds. */
@@ -17,16 +16,11 @@ export function renderResource(resource: PreparedResource, args: JsonObject): st
     const value = part.first(args)
     if (typeof value !== 'string' && typeof value !== 'number') return null
     const text = String(value)
-    // A long value may stand in a key a hundred times.
-    spendOnJudging(text.length >> CHARACTERS_PER_STEP)
     if (holdsUnseen(text)) return null
     key += text
   }
   return key
 }
-
-/** As a power of two. */
-const CHARACTERS_PER_STEP = 4
 
 /** Two holds on one key conflict unless both are shared. */
 export function modesConflict(a: ResourceMode, b: ResourceMode): boolean {

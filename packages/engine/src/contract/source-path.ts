@@ -1,7 +1,5 @@
 import type { JsonValue } from '@countersign/protocol'
 import { keysAreNames } from '../json/general-path.js'
-import { countedKeys } from '../json/look-up.js'
-import { spendOnJudging } from '../text/judging-budget.js'
 
 /** One step of a source path: a name, an index, or null for any. */
 export type SourceStep = string | number | null
@@ -65,7 +63,6 @@ export function countCovered(
   counts: (value: JsonValue) => boolean,
   at = 0,
 ): number {
-  spendOnJudging(3)
   if (typeof value !== 'object' || value === null) return counts(value) ? 1 : 0
   const step = steps[at] ?? null
   const below = (child: JsonValue) => countCovered(child, steps, counts, at + 1)
@@ -77,7 +74,7 @@ export function countCovered(
   }
   // Looked up, not looked for: an object may have thousands of members, and each rule would pass them all.
   if (step !== null) return typeof step === 'string' && Object.hasOwn(value, step) ? below(value[step] as JsonValue) : 0
-  const keys = countedKeys(value)
+  const keys = Object.keys(value)
   let count = at > 0 && !keysAreNames(Object.entries(value)) ? keys.length : 0
   for (const key of keys) count += below(value[key] as JsonValue)
   return count

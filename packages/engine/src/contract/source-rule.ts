@@ -1,6 +1,5 @@
 import type { ResultColumn, SourceOrigin, SourceRule, ValueKind, ValueSource } from '@countersign/protocol'
 import { saltedHash } from '../json/hash.js'
-import { spendOnJudging } from '../text/judging-budget.js'
 import { coversSteps, type SourceStep, sourceSteps } from './source-path.js'
 
 /** A rule about where the values of an argument may come from, with its path parsed. */
@@ -21,7 +20,6 @@ export interface SourceContext {
 
 /** Whether what stood in an argument was judged: by the rule that names it, otherwise by the most specific one. */
 export function isGuardedBy(sources: readonly PreparedSource[], path: string): boolean {
-  spendOnJudging(path.length + sources.length * STEPS_OF_PATH)
   const location = sourceSteps(path)
   let closest: PreparedSource | undefined
   for (const source of sources) {
@@ -31,8 +29,6 @@ export function isGuardedBy(sources: readonly PreparedSource[], path: string): b
   }
   return closest !== undefined && closest.rule.role !== 'choice'
 }
-
-const STEPS_OF_PATH = 8
 
 const UNJUDGED_KINDS: ReadonlySet<ValueKind> = new Set(['empty', 'boolean', 'number', 'date'])
 
@@ -64,7 +60,6 @@ function heldWith(
   context: SourceContext,
 ): readonly ValueKind[] | null {
   const columns = context.columnsOf(source.tool)
-  spendOnJudging(1 + ((columns?.length ?? 0) >> 2))
   if (columns?.some(({ path, holds }) => path === '$' && holds.includes('prose'))) return null
   const described = columns?.find(({ path, place }) => path === source.path && place === source.seen)
   return described?.holds ?? source.holds ?? []
@@ -89,7 +84,6 @@ export const isActionable = (kind: ValueKind): boolean => ACTIONABLE.has(kind)
 
 /** Hash of an argument's name and value: a known recipient is known to every tool with an argument of that name. */
 export function knownHash(salt: string, path: string, value: string): string {
-  spendOnJudging(path.length)
   return saltedHash(salt, [argumentName(path).toWellFormed(), value.toWellFormed()])
 }
 

@@ -1,5 +1,4 @@
 import type { CallFlow, CallSigns, Surprise, SurpriseLevel } from '@countersign/protocol'
-import { spendOnJudging } from '../text/judging-budget.js'
 
 /** The signs of a call as bins: 0 is usual, and each step up is less like the sessions learned from. */
 export type Bin = 0 | 1 | 2 | 3
@@ -34,7 +33,6 @@ export function readSigns(
 ): ReadSigns {
   let oddest: ReadSigns['oddest'] = null
   for (const { tool, path, length } of texts) {
-    spendOnJudging(STEPS_OF_TEXT)
     const longest = longestOf(tool, path)
     if (longest === null) continue
     const ratio = length / Math.max(longest, SHORTEST_COLUMN)
@@ -48,7 +46,6 @@ export function readSigns(
   }
 }
 
-const STEPS_OF_TEXT = 4
 /** A column of short texts is not odd because one of them is a word longer. */
 const SHORTEST_COLUMN = 40
 

@@ -1,10 +1,8 @@
 import type { JsonValue, SourceRule } from '@countersign/protocol'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { proves } from '../../../../test/support/proves.js'
 import { componentsOf, inCycles } from '../contract/components.js'
 import { canonicalJson } from '../json/canonical-json.js'
-import { spendOnJudging } from '../text/judging-budget.js'
 import { Comparison } from './comparison.js'
 import { covering } from './diff-sources.js'
 import { reachOf } from './reach.js'
@@ -40,16 +38,6 @@ describe('Comparison', () => {
         expect(comparison.countMissing(from, among)).toBe(new Set(missing.map(canonicalJson)).size)
       }),
     )
-  })
-
-  proves('limit.plan-review', 'compares closely until its steps are used up, and no more from then on', () => {
-    const comparison = new Comparison()
-    const takes = (steps: number) =>
-      comparison.closely(() => {
-        spendOnJudging(steps)
-        return true
-      })
-    expect([takes(299_999), takes(1), takes(1), takes(0)]).toEqual([true, true, false, false])
   })
 })
 

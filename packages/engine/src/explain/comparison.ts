@@ -1,23 +1,13 @@
 import type { JsonValue } from '@countersign/protocol'
 import { numberKey } from '../json/value-set.js'
-import { JudgingBudget, spendOnJudging, unlessTooCostly } from '../text/judging-budget.js'
 
-/**
- * What two plans may take to be compared closely, in steps of about a tenth of a microsecond. Rules that are equal are
- * found without it. Beyond it a rule that is not equal is called a change, and nothing more is said of what it does:
- * docs/decisions/0155-what-is-compared-closely.md.
- */
-const CLOSE_STEPS = 300_000
-
-/** One comparison of two plans: which of their values are equal, and what may still be compared closely. */
+/** One comparison of two plans: which of their values are equal. */
 export class Comparison {
-  private readonly budget = new JudgingBudget(CLOSE_STEPS)
   private readonly scalars = new Map<string | boolean | null, number>()
   private readonly numbers = new Map<string, number>()
   private readonly containers = new Map<string, number>()
   private readonly known = new Map<object, number>()
   private readonly lists = new Map<object, ReadonlyMap<number, unknown>>()
-  private isUsedUp = false
   private last = 0
 
   /** The same number for values that are equal as JSON. Each part of a value is read once, however often it is asked for. */
@@ -60,25 +50,10 @@ export class Comparison {
     return own.size - [...shorter.keys()].filter((number) => longer.has(number)).length
   }
 
-  /** Whether a list has all values of another. To be asked within `closely`. */
+  /** Whether a list has all values of another. */
   allIn(values: readonly JsonValue[], list: readonly JsonValue[]): boolean {
     const known = this.itemsOf(list)
-    return values.every((value) => {
-      spendOnJudging(1)
-      return known.has(this.numberOf(value))
-    })
-  }
-
-  /** What some work shows; false if it would take more than is left, and from then on. */
-  closely(work: () => boolean): boolean {
-    if (this.isUsedUp) return false
-    return unlessTooCostly(
-      () => this.budget.within(work),
-      () => {
-        this.isUsedUp = true
-        return false
-      },
-    )
+    return values.every((value) => known.has(this.numberOf(value)))
   }
 
   private partsOf(value: object): string {

@@ -29,8 +29,7 @@ export function diffArguments(
 
 function strengthOfSchemas(was: JsonValue, is: JsonValue, comparison: Comparison): Strength {
   if (comparison.same(was, is)) return 'same'
-  const implies = (given: JsonValue, wanted: JsonValue) =>
-    comparison.closely(() => schemaImplies(given, wanted, comparison))
+  const implies = (given: JsonValue, wanted: JsonValue) => schemaImplies(given, wanted, comparison)
   return strengthOf(implies(is, was), implies(was, is))
 }
 

@@ -1,5 +1,4 @@
 import type { JsonValue } from '@countersign/protocol'
-import { spendOnJudging } from '../text/judging-budget.js'
 
 /**
  * The canonical text of a value (RFC 8785): keys sorted by UTF-16 units, numbers and strings as ECMAScript writes them.
@@ -26,7 +25,7 @@ export function canonicalBytes(prefix: string, value: JsonValue): Buffer {
   }
 }
 
-/** Enough for nearly everything that is not written in steps: what is larger is written twice. */
+/** Enough for nearly everything: what is larger is written twice. */
 const KEPT_BYTES = 1_048_576
 
 /**
@@ -53,20 +52,11 @@ function writeValue(value: JsonValue, at: number): number {
 
 function writeNumber(value: number, at: number): number {
   if (!Number.isFinite(value)) throw new TypeError(`${value} has no canonical form`)
-  if (!Number.isSafeInteger(value)) spendOnJudging(isShort(value) ? STEPS_OF_SHORT_NUMBER : STEPS_OF_LONG_NUMBER)
   return writeText(String(value), at)
 }
 
-/** True for a number such as 19.99: at most six decimals and fifteen digits in all. */
-const isShort = (value: number): boolean => Math.abs(value) < 1e9 && Math.round(value * 1e6) / 1e6 === value
-
-/** Finding the digits of a fraction takes 0.3 µs for most, and up to 1 µs or 4 µs for a number that was sought for that. */
-const STEPS_OF_SHORT_NUMBER = 4
-const STEPS_OF_LONG_NUMBER = 12
-
 function writeArray(items: readonly JsonValue[], at: number): number {
   let to = at
-  spendOnJudging(items.length >> ITEMS_PER_STEP)
   bytes[to++] = OPEN_BRACKET
   for (let index = 0; index < items.length; index++) {
     if (index > 0) bytes[to++] = COMMA
@@ -96,11 +86,7 @@ function writeObject(object: { readonly [key: string]: JsonValue }, at: number):
 /** In the order of UTF-16 units, as `<` compares. For few keys this is faster than `sort`. */
 function sortedKeys(object: object): string[] {
   const keys = Object.keys(object)
-  spendOnJudging(keys.length)
-  if (keys.length > FEW_KEYS) {
-    spendOnJudging(keys.length * STEPS_OF_KEY)
-    return keys.sort()
-  }
+  if (keys.length > FEW_KEYS) return keys.sort()
   for (let at = 1; at < keys.length; at++) {
     const key = keys[at] as string
     let to = at
@@ -110,12 +96,7 @@ function sortedKeys(object: object): string[] {
   return keys
 }
 
-/** Taken before they are written, so that a long list beyond the budget takes no time. As a power of two. */
-const ITEMS_PER_STEP = 2
-
 const FEW_KEYS = 24
-/** What sorting takes for each of many keys. */
-const STEPS_OF_KEY = 4
 
 const QUOTE = 0x22
 const COMMA = 0x2c

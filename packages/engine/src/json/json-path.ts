@@ -1,7 +1,5 @@
 import type { JsonValue } from '@countersign/protocol'
 import { JSONPathEnvironment, type JSONPathQuery, jsonpath } from 'json-p3'
-import { addWeight, spendOnCompiling } from '../text/compile-budget.js'
-import { spendOnJudging } from '../text/judging-budget.js'
 import { pathProblem } from './json-path-limits.js'
 import { compileWalk } from './path-walk.js'
 
@@ -44,8 +42,6 @@ export function compilePath(expression: string, options: { unlimited?: boolean }
   if (!unlimited && expression.length > MAX_EXPRESSION_LENGTH) {
     return { ok: false, problem: `the path is longer than ${MAX_EXPRESSION_LENGTH} characters` }
   }
-  const overspent = unlimited ? null : spendOnCompiling(COST_OF_PATH + expression.length * COST_OF_CHARACTER)
-  if (overspent !== null) return { ok: false, problem: overspent }
   let query: JSONPathQuery
   try {
     query = environment.compile(expression)
@@ -56,7 +52,6 @@ export function compilePath(expression: string, options: { unlimited?: boolean }
   const problem = unlimited ? null : pathProblem(query)
   if (problem !== null) return { ok: false, problem }
   const steps = singularSteps(query)
-  addWeight(steps === null ? WEIGHT_OF_PATH + expression.length * WEIGHT_OF_CHARACTER : WEIGHT_OF_SINGULAR_PATH)
   return { ok: true, path: steps === null ? queryPath(expression, query) : directPath(expression, steps) }
 }
 
@@ -64,24 +59,13 @@ export function compilePath(expression: string, options: { unlimited?: boolean }
 export function locationPath(location: readonly PathStep[]): string {
   let path = '$'
   for (const step of location) {
-    spendOnJudging(typeof step === 'number' ? 1 : 1 + (step.length >> CHARACTERS_PER_STEP))
     if (typeof step === 'number') path += `[${step}]`
     else path += SHORTHAND_NAME.test(step) ? `.${step}` : `['${escapeName(step)}']`
   }
   return path
 }
 
-/** As a power of two. */
-const CHARACTERS_PER_STEP = 3
-
 const MAX_EXPRESSION_LENGTH = 1_024
-/** As measured, in microseconds. */
-const COST_OF_PATH = 15
-const COST_OF_CHARACTER = 5
-/** As measured, in bytes; a path that names one value keeps only its names. */
-const WEIGHT_OF_SINGULAR_PATH = 1_024
-const WEIGHT_OF_PATH = 4_608
-const WEIGHT_OF_CHARACTER = 96
 const SHORTHAND_NAME = /^[A-Za-z_][A-Za-z0-9_]*$/
 
 /** Only parses: the queries are evaluated by `compileWalk`. */
@@ -178,7 +162,6 @@ function queryPath(expression: string, query: JSONPathQuery): CompiledPath {
     nodes(root) {
       const nodes: PathNode[] = []
       visit(root, (value, location) => {
-        spendOnJudging(STEPS_OF_NODE)
         nodes.push({ path: locationPath(location), location: [...location], value })
         return false
       })
@@ -186,9 +169,6 @@ function queryPath(expression: string, query: JSONPathQuery): CompiledPath {
     },
   }
 }
-
-/** What writing a location takes. */
-const STEPS_OF_NODE = 10
 
 /** As the normalized paths of RFC 9535 escape a name. */
 function escapeName(name: string): string {

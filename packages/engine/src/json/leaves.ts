@@ -1,5 +1,4 @@
 import { FLOW_LIMITS } from '@countersign/protocol'
-import { spendOnJudging } from '../text/judging-budget.js'
 import { childPath, keysAreNames } from './general-path.js'
 
 /** A string or a number among a call's arguments, or a key of a map whose keys are data. */
@@ -34,7 +33,6 @@ interface Found {
 }
 
 function walk(value: unknown, path: string, location: Leaf['location'], found: Found): boolean {
-  spendOnJudging(STEPS_OF_VALUE)
   if (typeof value === 'string' || typeof value === 'number') return add({ path, value, location }, found)
   if (typeof value !== 'object' || value === null) return false
   if (location.length >= MAX_DEPTH || path.length > FLOW_LIMITS.pathLength - 56) return true
@@ -58,13 +56,10 @@ function add(leaf: Leaf, found: Found): boolean {
   return found.isFull
 }
 
-const STEPS_OF_VALUE = 5
-
 type Child = readonly [path: string, key: string | number, value: unknown, isData?: boolean]
 
 function fieldPaths(value: object, path: string): Child[] {
   const unsorted = Object.entries(value)
-  spendOnJudging(unsorted.length * STEPS_OF_VALUE)
   const entries = unsorted.sort(([a], [b]) => (a < b ? -1 : a > b ? 1 : 0))
   const named = path === '$' || keysAreNames(entries)
   return entries.map(([key, item]) => [named ? childPath(path, key) : `${path}.*`, key, item, !named])

@@ -1,49 +1,30 @@
-import type { Steps } from '../text/steps.js'
-
 interface TextScan {
-  /** Up to here the text is looked at. */
-  at: number
   /** The colons outside strings. */
-  pairs: number
+  readonly pairs: number
   /** A number with more digits than a double can hold; null if there is none, or it was not looked for. */
-  doubtful: string | null
+  readonly doubtful: string | null
 }
 
 /** Looks at what stands outside of strings. The text is known to be JSON. */
-export function* scanText(text: string, numbers: boolean): Steps<Readonly<TextScan>> {
-  const scan: TextScan = { at: 0, pairs: 0, doubtful: null }
-  for (;;) {
-    scanOn(text, numbers, scan)
-    if (scan.at >= text.length) return scan
-    yield
-  }
-}
-
-/** The next part of the text. */
-function scanOn(text: string, numbers: boolean, scan: TextScan): void {
-  let end = Math.min(scan.at + CHARACTERS_PER_STEP, text.length)
-  let { at, pairs } = scan
-  for (; at < end; at++) {
+export function scanText(text: string, numbers: boolean): TextScan {
+  let pairs = 0
+  let doubtful: string | null = null
+  for (let at = 0; at < text.length; at++) {
     const code = text.charCodeAt(at)
     if (code === COLON) pairs++
     else if (code === QUOTE) at = endOfString(text, at)
     else if (code <= NINE && (code >= ZERO || code === MINUS)) {
       const next = endOfNumber(text, at)
-      if (numbers && scan.doubtful === null && next - at > SHORT_NUMBER) {
-        if (!isHeld(text.slice(at, next))) scan.doubtful = text.slice(at, next)
-        end -= CHARACTERS_OF_LONG_NUMBER
-      }
+      const isLong = numbers && doubtful === null && next - at > SHORT_NUMBER
+      if (isLong && !isHeld(text.slice(at, next))) doubtful = text.slice(at, next)
       at = next - 1
     }
   }
-  scan.at = at
-  scan.pairs = pairs
+  return { pairs, doubtful }
 }
 
 /** Only from so many characters on a number can have digits that a double has not: `1e-400`. */
 const SHORT_NUMBER = 5
-/** Comparing its digits takes as long as looking at so many characters. */
-const CHARACTERS_OF_LONG_NUMBER = 64
 
 /** The index after the number that starts at `start`. */
 function endOfNumber(text: string, start: number): number {
@@ -107,9 +88,6 @@ function isEscaped(text: string, at: number): boolean {
   while (text.charCodeAt(first - 1) === BACKSLASH) first--
   return (at - first) % 2 === 1
 }
-
-/** About a millisecond. */
-const CHARACTERS_PER_STEP = 2 ** 18
 
 const QUOTE = 0x22
 const COLON = 0x3a

@@ -1,7 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { runToEnd } from '../text/steps.js'
-import { checkStrictValue, parseStrictJson, parseStrictJsonInSteps } from './strict-json.js'
+import { checkStrictValue, parseStrictJson } from './strict-json.js'
 
 const nested = (depth: number) => `${'['.repeat(depth)}${']'.repeat(depth)}`
 
@@ -96,32 +95,7 @@ test('any text gives an answer', () => {
   fc.assert(fc.property(fc.string({ unit: 'binary' }), (text) => typeof parseStrictJson(text).ok === 'boolean'))
 })
 
-describe('in steps', () => {
-  const stepsOf = (text: string) => [...parseStrictJsonInSteps(text)].length
-  const numbers = (count: number) => JSON.stringify(Array.from({ length: count }, () => 1))
-
-  test('a long text is checked part by part, and a long list in it', () => {
-    expect(stepsOf(numbers(10))).toBe(1)
-    // 100,000 values, 200,000 characters.
-    expect(stepsOf(numbers(100_000))).toBe(1 + 6)
-    expect(stepsOf(JSON.stringify('x'.repeat(100)))).toBe(1)
-    expect(stepsOf(JSON.stringify(Array.from({ length: 16_000 }, () => 'x'.repeat(100))))).toBe(1 + 6)
-  })
-
-  test('what is wrong is found in whichever step it lies', () => {
-    const long = numbers(100_000)
-    for (const text of [
-      `{"a":${long},"a":1}`,
-      `{"a":${long},"b":{"__proto__":1}}`,
-      `{"a":${long},"b":1e400}`,
-      `[${long}`,
-    ])
-      expect(runToEnd(parseStrictJsonInSteps(text))).toEqual(parseStrictJson(text))
-    expect(parseStrictJson(`{"a":${long},"a":1}`)).toMatchObject({ ok: false })
-  })
-
-  test('a value with more parts than it may have is refused', () => {
-    expect(checkStrictValue([1, [2, 3]], { maxParts: 5 })).toBeNull()
-    expect(checkStrictValue([1, [2, 3]], { maxParts: 4 })).toBe('the value has more than 4 parts')
-  })
+test('a value with more parts than it may have is refused', () => {
+  expect(checkStrictValue([1, [2, 3]], { maxParts: 5 })).toBeNull()
+  expect(checkStrictValue([1, [2, 3]], { maxParts: 4 })).toBe('the value has more than 4 parts')
 })

@@ -1,7 +1,6 @@
 import { type JsonValue, LIMITS } from '@countersign/protocol'
 import { alikeProblem, isPlainName } from '../text/alike-names.js'
 import { plainText } from '../text/cut-text.js'
-import { runToEnd, type Steps } from '../text/steps.js'
 import { endOfString, scanText } from './scan-text.js'
 
 /** A parsed value, or why the text was refused. */
@@ -14,13 +13,6 @@ export type StrictJson = { ok: true; value: JsonValue } | { ok: false; problem: 
 export function parseStrictJson(text: string, limits: JsonLimits = {}): StrictJson {
   const value = parse(text)
   return value === undefined ? NOT_JSON : checkParsed(text, value, limits)
-}
-
-/** The same for a long text, with other work in between. */
-export function* parseStrictJsonInSteps(text: string, limits: JsonLimits = {}): Steps<StrictJson> {
-  const value = parse(text)
-  yield
-  return value === undefined ? NOT_JSON : yield* checkParsedInSteps(text, value, limits)
 }
 
 interface JsonLimits {
@@ -41,10 +33,7 @@ function parse(text: string): JsonValue | undefined {
   }
 }
 
-const checkParsed = (text: string, value: JsonValue, limits: JsonLimits): StrictJson =>
-  runToEnd(checkParsedInSteps(text, value, limits))
-
-function* checkParsedInSteps(text: string, value: JsonValue, limits: JsonLimits): Steps<StrictJson> {
+function checkParsed(text: string, value: JsonValue, limits: JsonLimits): StrictJson {
   if (!text.isWellFormed()) return { ok: false, problem: LONE_SURROGATE_PROBLEM }
   // Otherwise half a surrogate can only come from an escape, so most texts need no check of each string.
   const checks = {
@@ -52,24 +41,19 @@ function* checkParsedInSteps(text: string, value: JsonValue, limits: JsonLimits)
     data: limits.anyData !== true,
     names: limits.distinctNames === true,
   }
-  const walk = yield* walkValue(value, limits.maxDepth ?? LIMITS.jsonDepth, checks)
+  const walk = walkValue(value, limits.maxDepth ?? LIMITS.jsonDepth, checks)
   if (walk.problem !== null) return { ok: false, problem: walk.problem }
   // JSON.parse keeps the last of two equal keys: the text then has more pairs than the value.
-  const { pairs, doubtful } = yield* scanText(text, checks.data)
-  if (pairs !== walk.pairs) return { ok: false, problem: yield* duplicateKeyProblem(text) }
+  const { pairs, doubtful } = scanText(text, checks.data)
+  if (pairs !== walk.pairs) return { ok: false, problem: duplicateKeyProblem(text) }
   if (doubtful !== null) return { ok: false, problem: inexactProblem(doubtful) }
   return { ok: true, value }
 }
 
 /** Applies the same checks to a value parsed elsewhere. Returns the problem, or null if there is none. */
-export const checkStrictValue = (value: unknown, limits: ValueLimits = {}): string | null =>
-  runToEnd(checkStrictValueInSteps(value, limits))
-
-/** The same for a large value, with other work in between. */
-export function* checkStrictValueInSteps(value: unknown, limits: ValueLimits = {}): Steps<string | null> {
+export function checkStrictValue(value: unknown, limits: ValueLimits = {}): string | null {
   const { maxDepth = LIMITS.jsonDepth, maxParts, distinctNames: names = false } = limits
-  return (yield* walkValue(value, maxDepth, { ...ALL_CHECKS, names, ...(maxParts !== undefined && { maxParts }) }))
-    .problem
+  return walkValue(value, maxDepth, { ...ALL_CHECKS, names, ...(maxParts !== undefined && { maxParts }) }).problem
 }
 
 interface ValueLimits {
@@ -116,9 +100,6 @@ interface Checks {
 
 const ALL_CHECKS: Checks = { strings: true, data: true, names: false }
 
-/** About a millisecond. */
-const PARTS_PER_STEP = 2 ** 14
-
 interface Walk {
   problem: string | null
   /** How many key and value pairs the objects have together. */
@@ -126,12 +107,10 @@ interface Walk {
 }
 
 /** Level by level, without recursion: depth is the number of levels, and no nesting can overflow the stack. */
-function* walkValue(root: unknown, maxDepth: number, checks: Checks): Steps<Walk> {
+function walkValue(root: unknown, maxDepth: number, checks: Checks): Walk {
   const { maxParts = MAX_NODES } = checks
   let pairs = 0
   let nodes = 1
-  /** Since the last step. */
-  let looked = 0
   const fail = (problem: string): Walk => ({ problem, pairs })
   const rootProblem = scalarProblem(root, checks)
   if (rootProblem !== null) return fail(rootProblem)
@@ -146,14 +125,9 @@ function* walkValue(root: unknown, maxDepth: number, checks: Checks): Steps<Walk
       const length = keys === null ? (container as unknown[]).length : keys.length
       nodes += length
       if (nodes > maxParts) return fail(`the value has more than ${maxParts} parts`)
-      looked += 1
       if (keys !== null) pairs += length
       let mayBeAlike = false
       for (let at = 0; at < length; at++) {
-        if (++looked >= PARTS_PER_STEP) {
-          looked = 0
-          yield
-        }
         const key = keys === null ? at : (keys[at] as string)
         if (typeof key === 'string') {
           if (checks.data && key.length >= SHORTEST_FORBIDDEN && FORBIDDEN_KEYS.has(key))
@@ -169,7 +143,7 @@ function* walkValue(root: unknown, maxDepth: number, checks: Checks): Steps<Walk
         }
       }
       if (mayBeAlike && keys !== null && length > 1) {
-        const problem = yield* alikeProblem(keys)
+        const problem = alikeProblem(keys)
         if (problem !== null) return fail(problem)
       }
     }
@@ -207,22 +181,17 @@ function inexactProblem(digits: string): string {
 const SHOWN_NUMBER_LENGTH = 40
 
 const SHOWN_KEY_LENGTH = 64
-/** About two milliseconds. */
-const KEYS_PER_STEP = 4_096
 
 /** Runs only when a duplicate is known to exist, to name it. */
-function* duplicateKeyProblem(text: string): Steps<string> {
-  const key = yield* repeatedKeyInSteps(text)
+function duplicateKeyProblem(text: string): string {
+  const key = repeatedKey(text)
   return `the key ${plainText(key ?? '', SHOWN_KEY_LENGTH)} occurs twice in one object`
 }
 
 /** A key, in quotes, that occurs twice in one object of a JSON text; null if there is none. */
-export const repeatedKey = (text: string): string | null => runToEnd(repeatedKeyInSteps(text))
-
-function* repeatedKeyInSteps(text: string): Steps<string | null> {
+export function repeatedKey(text: string): string | null {
   const open: Set<string>[] = []
   let lastString = ''
-  let keysLooked = 0
   for (let at = 0; at < text.length; at++) {
     const char = text[at]
     if (char === '"') {
@@ -232,7 +201,6 @@ function* repeatedKeyInSteps(text: string): Steps<string | null> {
     } else if (char === '{') open.push(new Set())
     else if (char === '}') open.pop()
     else if (char === ':') {
-      if (++keysLooked % KEYS_PER_STEP === 0) yield
       const key: string = JSON.parse(lastString)
       const keys = open.at(-1)
       if (keys?.has(key)) return JSON.stringify(key)

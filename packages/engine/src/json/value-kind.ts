@@ -1,5 +1,4 @@
 import type { ValueKind } from '@countersign/protocol'
-import { spendOnJudging } from '../text/judging-budget.js'
 
 const NUMBER = /^[-+]?\p{Sc}?\s?(\d{1,15}|\d{1,3}([.,']\d{3})+)([.,]\d+)?\s?(%|\p{Sc}|[A-Z]{3})?$/u
 /** A number long enough to be a phone or account number names somebody. */
@@ -118,7 +117,6 @@ const TOKENS_LOOKED_AT = 30_000
 
 /** Addresses and identifiers inside free text: what a reader could act on. */
 export function tokensOf(text: string, limit: number): { text: string; kind: ValueKind }[] {
-  spendOnJudging(text.length >> 3)
   const found = new Map<string, ValueKind>()
   let looked = 0
   for (const [raw] of text.matchAll(TOKEN)) {
@@ -131,13 +129,10 @@ export function tokensOf(text: string, limit: number): { text: string; kind: Val
   return [...found].map(([token, kind]) => ({ text: token, kind }))
 }
 
-const STEPS_OF_TOKEN = 20
-
 /** Null for a token that is neither address nor identifier: words, amounts, dates, short codes such as `COVID-19`. */
 function tokenKind(token: string): ValueKind | null {
   // Most tokens are words.
   if (token.length < SHORTEST_TOKEN || !/[@.\d]/.test(token)) return null
-  spendOnJudging(STEPS_OF_TOKEN + (token.length >> 1))
   if (DATE.test(token)) return null
   if (EMAIL.test(token)) return 'email'
   if (isWebAddress(token)) return 'url'

@@ -1,7 +1,6 @@
 import { expect, test } from 'vitest'
 import { collidingNumbers } from '../../../../test/support/hostile/colliding-numbers.js'
 import { proves } from '../../../../test/support/proves.js'
-import { judgingStepsTaken, withinJudgingBudget } from '../text/judging-budget.js'
 import { valueSet } from './value-set.js'
 
 test('values are found by equality as JSON, and a number is no text', () => {
@@ -29,13 +28,4 @@ proves('limit.judging.colliding-numbers', 'a set of numbers that collide takes a
   const others = Array.from({ length: SIZE }, (_, at) => at * 31 + 7)
   // As numbers in a set: 30 to 60 times as long.
   expect(msFor(collidingNumbers(SIZE))).toBeLessThan(8 * msFor(others) + 20)
-})
-
-proves('limit.judging.colliding-numbers', 'a look at a set is counted', () => {
-  const set = valueSet([1, 2, 3])
-  const look = () => {
-    for (let at = 0; at < 100; at++) set.has(at)
-  }
-  const [steps] = judgingStepsTaken(() => withinJudgingBudget(1_000, look))
-  expect(steps).toBe(100)
 })

@@ -13,7 +13,6 @@ import type { Plan, PreparedContract } from '../contract/plan.js'
 import { unusualCall } from '../contract/surprise.js'
 import { saltedHash } from '../json/hash.js'
 import { plainText } from '../text/cut-text.js'
-import { spendOnJudging } from '../text/judging-budget.js'
 import { block } from './rules/rule.js'
 import type { SourceViolation } from './rules/sources.js'
 
@@ -42,7 +41,6 @@ export function triggeredCheckpoints(
     const finder = findIn(call.arguments)
     contract.checkpoints.forEach(({ definition, when }, index) => {
       if (!when.every((condition) => holdsSomewhere(condition, finder))) return
-      spendOnJudging(STEPS_OF_TRIGGER)
       const { reason, timeout_seconds, on_timeout, context } = definition
       triggers.push({ checkpoint_id: `${call.idPrefix}#${index}`, reason, timeout_seconds, on_timeout, context })
     })
@@ -92,7 +90,6 @@ function unusualReason(plan: Plan, contract: PreparedContract, { tool, flow }: C
 
 const MAX_REASON_LENGTH = 500
 const MAX_REASONS = 8
-const STEPS_OF_TRIGGER = 10
 
 function defaultTrigger(
   call: CheckedCall,

@@ -1,4 +1,3 @@
-import { createHash } from 'node:crypto'
 import type { Decision, Gate, LedgerCall } from '@countersign/protocol'
 import { costOf } from '../contract/pricing.js'
 import { addDecimals } from '../json/decimal.js'
@@ -7,8 +6,6 @@ import type { ReadResponse } from '../response/read-response.js'
 import type { ToolCall } from '../response/tool-call.js'
 import type { SessionState } from '../state/state.js'
 import { type Tally, tallyCall } from '../state/tally.js'
-import { JUDGING_STEPS, JudgingBudget } from '../text/judging-budget.js'
-import { runToEnd, type Steps } from '../text/steps.js'
 import { drawRecords } from './call-effects.js'
 import { judgeCall, type LadderResult, responseContext } from './judge-call.js'
 import type { Proposal, TakenDraw, Verdict } from './proposal.js'
@@ -20,15 +17,12 @@ import { NO_NEW_KEYS, newKeys } from './rules/keys.js'
 import { tripsOnBlock } from './trips-on-block.js'
 
 /** Judges every call of a response by all rules. Each call sees what the calls allowed before it have narrowed. */
-export const evaluateProposal = (proposal: Proposal): Verdict => runToEnd(evaluateProposalInSteps(proposal))
-
-/** The same with a step for each call, and one for its record: what it takes is the same, whatever else is judged in between. */
-export function* evaluateProposalInSteps(proposal: Proposal): Steps<Verdict> {
+export function evaluateProposal(proposal: Proposal): Verdict {
   const { response, gate } = proposal
   const cost = costOfResponse(proposal)
-  const runs = response.providerRun.length === 0 ? NO_RUNS : yield* countProviderRuns(proposal)
+  const runs = response.providerRun.length === 0 ? NO_RUNS : countProviderRuns(proposal)
   const spends = proposal.shared === undefined ? NO_SPENDS : costDraws(proposal.plan, proposal.shared, cost)
-  const results = yield* judgeCalls(proposal, cost, runs.tally, spends)
+  const results = judgeCalls(proposal, cost, runs.tally, spends)
   let blocked = 0
   for (const { blocks } of results) if (blocks.length > 0) blocked++
   const outcome = outcomeOf(results.length, blocked, gate)
@@ -39,14 +33,12 @@ export function* evaluateProposalInSteps(proposal: Proposal): Steps<Verdict> {
   const records: LedgerCall[] = []
   let resources = NOTHING_HELD
   for (const result of results) {
-    // What was not hashed while it was judged is hashed here: a millisecond for the largest arguments.
-    if (decisions.length > 0) yield
     const { decision, record, holds } = recordDecision(proposal, result, registers, isHashed)
     decisions.push(decision)
     records.push(record)
     if (holds.length > 0) resources = new Map(resources).set(result.pendingCallId, holds)
   }
-  const response_hash = proposal.responseHash ?? (yield* hashOfReading(proposal.salt, response, results))
+  const response_hash = proposal.responseHash ?? hashOfReading(proposal.salt, response, results)
   return {
     outcome,
     decisions,
@@ -90,51 +82,35 @@ function drawsTaken(happened: readonly Draw[], results: readonly LadderResult[],
 
 const NOTHING_HELD: Verdict['resources'] = new Map()
 
-function* judgeCalls(proposal: Proposal, cost: string, before: Tally, spends: readonly Draw[]): Steps<LadderResult[]> {
+function judgeCalls(proposal: Proposal, cost: string, before: Tally, spends: readonly Draw[]): LadderResult[] {
   const { state, response } = proposal
   const shared = responseContext(proposal)
   const calls = callsToJudge(response)
   const spent = cost === '0' ? state.actualCost : addDecimals(state.actualCost, cost)
-  const budget = new JudgingBudget(JUDGING_STEPS.whole)
   const results: LadderResult[] = []
   let tally = before
   for (const call of calls) {
-    const after = calls.length - results.length - 1
-    const situation = { tally, spent, spends, after }
-    const result = budget.within(() => judgeCall(proposal, shared, call, situation))
+    const result = judgeCall(proposal, shared, call, { tally, spent, spends })
     results.push(result)
-    if (after === 0) break
+    if (results.length === calls.length) break
     if (result.blocks.length === 0) tally = tallyWith(tally, result, state)
-    yield
   }
   return results
 }
-
-/** What is hashed in one step. A longer response is hashed call by call. */
-const HASHED_AT_ONCE = 65_536
 
 /**
  * Hash of what was read: the calls by the hashes of their arguments, or by their arguments where these were not hashed,
  * and the rest of the response.
  */
-function* hashOfReading(
+function hashOfReading(
   salt: string,
   { finishReason, content }: ReadResponse,
   results: readonly LadderResult[],
-): Steps<string> {
+): string {
   const calls = results.map(
     ({ call, argumentHash }) => [call.id, call.name, argumentHash ?? call.argumentsText] as const,
   )
-  const length = calls.reduce((sum, [, , text]) => sum + text.length, 0)
-  if (length <= HASHED_AT_ONCE)
-    return sha256Hex(`${salt.length}:${salt}:${JSON.stringify([finishReason, content, calls])}`)
-  const whole = createHash('sha256')
-  whole.update(`${salt.length}:${salt}:[${JSON.stringify(finishReason)},${JSON.stringify(content)},[`)
-  for (const [at, call] of calls.entries()) {
-    yield
-    whole.update(`${at === 0 ? '' : ','}${JSON.stringify(call)}`)
-  }
-  return whole.update(']]').digest('hex')
+  return sha256Hex(`${salt.length}:${salt}:${JSON.stringify([finishReason, content, calls])}`)
 }
 
 function tallyWith(tally: Tally, allowed: LadderResult, state: SessionState): Tally {

@@ -1,4 +1,4 @@
-import { type CompiledContract, type CompiledSession, type Flows, type JsonValue, LIMITS } from '@countersign/protocol'
+import { type CompiledContract, type Flows, type JsonValue, LIMITS } from '@countersign/protocol'
 import { describe, expect, test } from 'vitest'
 import { createdEvent } from '../../../../test/support/data/created-event.js'
 import { compilePlan } from '../compile/compile-plan.js'
@@ -6,17 +6,13 @@ import { preparePlan } from '../compile/prepare-plan.js'
 import type { Plan } from '../contract/plan.js'
 import { readResponse } from '../response/read-response.js'
 import { initialState } from '../state/session-start.js'
-import { checkExecution } from './check-execution.js'
 import { evaluateProposal } from './evaluate-proposal.js'
 import { validateResponse } from './validate.js'
 
-function sessionOf(contract: Partial<CompiledContract>): CompiledSession {
-  const defaults = { side_effect: 'read', evidence_class: 'unverifiable', commit_requirement: 'reported' } as const
-  return { plan_version: 1, session: {}, contracts: [{ tool: 'count', ...defaults, ...contract }] }
-}
-
 function planOf(contract: Partial<CompiledContract>): Plan {
-  const prepared = preparePlan(sessionOf(contract))
+  const defaults = { side_effect: 'read', evidence_class: 'unverifiable', commit_requirement: 'reported' } as const
+  const compiled = { plan_version: 1, session: {}, contracts: [{ tool: 'count', ...defaults, ...contract }] }
+  const prepared = preparePlan(compiled)
   if (!prepared.ok) throw new Error(prepared.problems.join('; '))
   return prepared.plan
 }
@@ -40,42 +36,6 @@ function judge(plan: Plan, response: JsonValue, flows?: Flows) {
 }
 
 const callOf = (args: JsonValue, id = 'c', name = 'count') => ({ id, name, arguments: JSON.stringify(args) })
-
-describe('a plan that is small in bytes and large in work', () => {
-  const KINDS: readonly ((index: number) => object)[] = [
-    (index) => ({ schema: { const: index } }),
-    (index) => ({ regex: `a{1000}b{1000}c{${index % 400}}` }),
-    (index) => ({ schema: { pattern: `a{1000}b{1000}c{${index % 400}}` } }),
-  ]
-
-  const rulesOf = (length: number) =>
-    Array.from({ length }, (_, index) => ({ path: '$.a', ...KINDS[index % KINDS.length]?.(index) }))
-
-  test('is refused before it takes minutes', () => {
-    const compiled = sessionOf({ argument_value_invariants: rulesOf(2_000) })
-    expect(JSON.stringify(compiled).length).toBeLessThan(LIMITS.planBytes)
-    const started = process.cpuUsage()
-    const prepared = preparePlan(compiled)
-    expect(process.cpuUsage(started).user / 1_000).toBeLessThan(15_000)
-    expect(prepared).toMatchObject({ ok: false })
-    expect(prepared.ok === false && prepared.problems[0]).toContain('of the contract are too large together')
-  }, 120_000)
-
-  test('is refused as a whole where each of its contracts is within its bounds', () => {
-    const { contracts, ...rest } = sessionOf({
-      argument_value_invariants: Array.from({ length: 200 }, (_, at) => ({ path: '$.a', regex: `a{200}b{${at}}` })),
-    })
-    const many = Array.from({ length: 6 }, (_, index) => ({ ...contracts[0], tool: `count${index}` }))
-    expect(preparePlan({ ...rest, contracts: many.slice(4) })).toMatchObject({ ok: true })
-    const prepared = preparePlan({ ...rest, contracts: many })
-    const problems = prepared.ok ? [] : prepared.problems
-    expect(problems).toContainEqual(expect.stringContaining('of the plan are too large'))
-  })
-
-  test('what one plan has spent is not missing to the next', () => {
-    expect(preparePlan(sessionOf({ arguments: { type: 'object' } })).ok).toBe(true)
-  })
-})
 
 test('a contract file of many keys is refused at once, with as many notes as anybody reads', () => {
   const keys = Array.from({ length: 25_000 }, (_, index) => `${index.toString(36)}: 1\n`)
@@ -124,30 +84,13 @@ describe('a response with more faults than anybody reads', () => {
   })
 })
 
-const ASKED = { reason: 'a name', timeout_seconds: 30, on_timeout: 'deny' as const, context: [] }
-const COSTLY = "$.items[?search(@.name, 'a{1,900}b')]"
-
-test.each<[string, Partial<CompiledContract>]>([
-  ['argument invariants', { argument_value_invariants: [{ path: COSTLY, exists: false }] }],
-  ['aggregates', { aggregates: [{ name: 'n', function: 'count', path: COSTLY, lte: 9 }] }],
-  [
-    'output invariants',
-    { assertions: { output_invariants: [{ path: `$.tool_calls[0].arguments${COSTLY.slice(1)}`, exists: false }] } },
-  ],
-  ['the condition of a checkpoint', { checkpoint: [{ ...ASKED, when: [{ path: COSTLY, exists: true }] }] }],
-])('a text too long for a pattern in a path blocks its call, and fails no request: %s', (_name, contract) => {
-  const { decisions } = judge(planOf(contract), { tool_calls: [callOf({ items: [{ name: 'a'.repeat(100_000) }] })] })
-  expect(decisions).toMatchObject([{ decision: 'block', pending_call_id: null }])
-})
-
-test('a text too long for a pattern in a path fails a validation and a check before the tool runs', () => {
-  const args = { items: [{ name: 'a'.repeat(100_000) }] }
-  const plan = planOf({ execution_constraints: { arguments: [{ path: COSTLY, exists: false }] } })
-  const { pass } = validateResponse({ tool_calls: [callOf(args)] }, plan, { unmatched: 'deny' })
-  expect(pass).toBe(false)
-  const tool = 'count'
-  expect(checkExecution(plan, tool, args)).toMatchObject({ reason: 'execution_constraint_violated' })
-  expect(checkExecution(plan, tool, { items: [{ name: 'c' }] })).toBeNull()
+test('a long text and a costly pattern in a path take seconds at most', () => {
+  const path = "$.items[?search(@.name, 'a{1,900}b')]"
+  const plan = planOf({ argument_value_invariants: [{ path, exists: false }] })
+  const started = process.cpuUsage()
+  const { decisions } = judge(plan, { tool_calls: [callOf({ items: [{ name: 'a'.repeat(100_000) }] })] })
+  expect(process.cpuUsage(started).user / 1_000).toBeLessThan(12_000)
+  expect(decisions).toMatchObject([{ decision: 'allow' }])
 })
 
 describe('names that the model makes up', () => {

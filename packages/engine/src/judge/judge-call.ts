@@ -7,7 +7,6 @@ import type { ReadResponse } from '../response/read-response.js'
 import { type ResponseView, viewResponse } from '../response/response-view.js'
 import type { ToolCall } from '../response/tool-call.js'
 import type { Tally } from '../state/tally.js'
-import { spendOnJudging, unlessTooCostly, withinShare } from '../text/judging-budget.js'
 import { type Consequences, consequencesOf } from './call-effects.js'
 import { triggeredCheckpoints } from './checkpoint.js'
 import { judgeByLadder } from './ladder.js'
@@ -15,7 +14,6 @@ import type { Proposal } from './proposal.js'
 import { amountsOf, NO_AMOUNTS } from './rules/amounts.js'
 import { keysOf, NO_KEYS } from './rules/call-keys.js'
 import { type CallDraws, type Draw, drawsOf, NO_DRAWS } from './rules/draws.js'
-import { unreadable } from './rules/invariants.js'
 import type { CallContext, ResponseContext } from './rules/rule.js'
 import { judgeSources, type SourceViolation } from './rules/sources.js'
 
@@ -34,48 +32,6 @@ export interface LadderResult {
   readonly consequences: Consequences | null
 }
 
-/**
- * Judges a call. One that takes too many steps is judged again as one that cannot be read, and blocked. `after` is the
- * number of calls still to come, for which steps are kept.
- */
-export function judgeCall(
-  proposal: Proposal,
-  response: ResponseContext,
-  call: ToolCall,
-  so: CallSituation & { readonly after: number },
-): LadderResult {
-  const { after } = so
-  return withinShare(after, () =>
-    unlessTooCostly(
-      () => applyRules(proposal, response, call, so),
-      ({ message }) => {
-        const unread = { ...call, arguments: null, problem: message }
-        return unlessTooCostly(
-          () => applyRules(proposal, response, unread, so),
-          () => blockedUnread(proposal, unread),
-        )
-      },
-    ),
-  )
-}
-
-/** Where not even that can be judged, nothing else is said of the call. */
-function blockedUnread({ plan, ids }: Proposal, call: ToolCall): LadderResult {
-  const contract = plan.contracts.get(call.name) ?? null
-  return {
-    call,
-    contract,
-    argumentHash: null,
-    pendingCallId: ids.pendingCallId(call.index),
-    blocks: [unreadable(call, contract)],
-    checkpoints: [],
-    keys: NO_KEYS,
-    amounts: NO_AMOUNTS,
-    draws: NO_DRAWS,
-    consequences: null,
-  }
-}
-
 /** What the response and the calls before this one add. */
 export interface CallSituation {
   readonly tally: Tally
@@ -84,7 +40,8 @@ export interface CallSituation {
   readonly spends: readonly Draw[]
 }
 
-function applyRules(
+/** Judges a call by all rules. */
+export function judgeCall(
   proposal: Proposal,
   response: ResponseContext,
   call: ToolCall,
@@ -93,7 +50,6 @@ function applyRules(
   const { plan, state, salt } = proposal
   const contract = plan.contracts.get(call.name) ?? null
   const args = call.arguments
-  if (args !== null && contract !== null) spendOnJudging(contract.plainRules * STEPS_OF_PLAIN_RULE)
   const pendingCallId = proposal.ids.pendingCallId(call.index)
   const isCompared = plan.session.session_limits?.loop_detection !== undefined
   const isHashed = args !== null && (isCompared || proposal.keepsHashes !== false)
@@ -142,13 +98,9 @@ function applyRules(
     proposal.offered,
   )
   const isAllowed = blocks.length === 0 && args !== null
-  // Here, because it takes steps too.
   const consequences = isAllowed ? consequencesOf(contract, args, { amounts, keys, draws, salt }) : null
   return { call, contract, argumentHash, pendingCallId, blocks, checkpoints, keys, amounts, draws, consequences }
 }
-
-/** As measured: to look a value up, or to render a key. */
-const STEPS_OF_PLAIN_RULE = 8
 
 /** Where the call's arguments were seen; null where no rule asks, or the client did not say. */
 function flowFor({ flows }: Proposal, { sources, definition }: PreparedContract, call: ToolCall): CallFlow | null {
@@ -186,15 +138,9 @@ export function responseContext({ plan, response, toolless }: Proposal): Respons
       failures ??= new Map()
       const known = failures.get(contract.tool)
       if (known !== undefined) return known
-      return unlessTooCostly(
-        () => {
-          const found = checkInvariants(contract.outputInvariants, viewOnce(), (path) => path)
-          failures?.set(contract.tool, found)
-          return found
-        },
-        // Not kept: the next call has its own steps.
-        ({ message }) => [{ path: '$', operator: 'steps', message }],
-      )
+      const found = checkInvariants(contract.outputInvariants, viewOnce(), (path) => path)
+      failures.set(contract.tool, found)
+      return found
     },
   }
 }

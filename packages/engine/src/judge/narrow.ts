@@ -2,8 +2,6 @@ import type { Block, JsonValue, NarrowedTool, NarrowingReason, UnmatchedPolicy }
 import type { Plan } from '../contract/plan.js'
 import type { SessionState } from '../state/state.js'
 import { EMPTY_TALLY } from '../state/tally.js'
-import { JUDGING_STEPS, JudgingBudget } from '../text/judging-budget.js'
-import { runToEnd, type Steps } from '../text/steps.js'
 import {
   forbiddenByCall,
   labelGate,
@@ -35,18 +33,14 @@ export interface Narrowing {
   readonly shared?: SharedCounts | undefined
 }
 
-/** Removes every tool from a request whose calls would be blocked whatever their arguments. */
-export const narrowTools = (narrowing: Narrowing): Narrowed => runToEnd(narrowToolsInSteps(narrowing))
-
 export interface Narrowed {
   readonly allowed: string[]
   readonly removed: NarrowedTool[]
 }
 
-/** The same with a step for each tool. */
-export function* narrowToolsInSteps(narrowing: Narrowing): Steps<Narrowed> {
+/** Removes every tool from a request whose calls would be blocked whatever their arguments. */
+export function narrowTools(narrowing: Narrowing): Narrowed {
   const { plan, shared, nowMs } = narrowing
-  const budget = plan.usesPolicy ? new JudgingBudget(JUDGING_STEPS.narrowing) : null
   const usedUp = limitsUsedUp(plan, shared ?? null, nowMs)
   const allowed: string[] = []
   const removed: NarrowedTool[] = []
@@ -55,10 +49,8 @@ export function* narrowToolsInSteps(narrowing: Narrowing): Steps<Narrowed> {
   for (const { name } of narrowing.tools) {
     let gone = known.get(name)
     if (gone === undefined) {
-      const context = contextOf(narrowing, name)
-      gone = budget === null ? removal(context, usedUp) : budget.within(() => removal(context, usedUp))
+      gone = removal(contextOf(narrowing, name), usedUp)
       known.set(name, gone)
-      yield
     }
     if (gone === null) allowed.push(name)
     else removed.push(gone)

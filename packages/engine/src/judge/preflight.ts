@@ -6,7 +6,6 @@ import { saltedHash } from '../json/hash.js'
 import { lookUp } from '../json/look-up.js'
 import type { SessionState } from '../state/state.js'
 import { MINUTE_MS } from '../state/state.js'
-import { JUDGING_STEPS, unlessTooCostly, withinJudgingBudget, withinShare } from '../text/judging-budget.js'
 import type { SharedCounts } from './rules/draws.js'
 import { firstFailures } from './rules/rule.js'
 import { sharedCostUsedUp } from './rules/shared-limits.js'
@@ -134,27 +133,16 @@ export function judgeInputInvariants(
   request: Readonly<Record<string, JsonValue>>,
 ): ReadonlyMap<string, ContractFailure[]> {
   if (plan.inputPaths.length === 0) return NO_FAILURES
-  return withinJudgingBudget(JUDGING_STEPS.whole, () => inputFailures({ plan, state, salt }, request))
-}
-
-function inputFailures(
-  { plan, state, salt }: { readonly plan: Plan; readonly state: SessionState; readonly salt: string },
-  request: Readonly<Record<string, JsonValue>>,
-): ReadonlyMap<string, ContractFailure[]> {
   const failures = new Map<string, ContractFailure[]>()
-  const contracts = [...plan.contracts.values()].filter(({ inputInvariants }) => inputInvariants.length > 0)
-  contracts.forEach((contract, index) => {
-    const found = unlessTooCostly(
-      () =>
-        withinShare(contracts.length - index - 1, () => [
-          ...checkInvariants(contract.inputInvariants, findAmong(request), (path) => path),
-          ...refFailures(contract, request, state, salt),
-        ]),
-      ({ message }) => [{ path: '$', operator: 'steps', message }],
-    )
+  for (const contract of plan.contracts.values()) {
+    if (contract.inputInvariants.length === 0) continue
+    const found = [
+      ...checkInvariants(contract.inputInvariants, findAmong(request), (path) => path),
+      ...refFailures(contract, request, state, salt),
+    ]
     // They are stored with the request, and an operand may have a megabyte.
     if (found.length > 0) failures.set(contract.tool, firstFailures(found))
-  })
+  }
   return failures
 }
 

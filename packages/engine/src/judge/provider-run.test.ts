@@ -3,7 +3,6 @@ import { compilePlan } from '../compile/compile-plan.js'
 import { preparePlan } from '../compile/prepare-plan.js'
 import type { Plan } from '../contract/plan.js'
 import { initialState } from '../state/session-start.js'
-import { runToEnd } from '../text/steps.js'
 import type { Proposal } from './proposal.js'
 import { countProviderRuns } from './provider-run.js'
 
@@ -38,15 +37,11 @@ const spentBy = (items: number): string | undefined => {
     response: { providerRun: [run] },
     salt: 's',
   }
-  return runToEnd(countProviderRuns(proposal as unknown as Proposal)).calls[0]?.amounts.spent
+  return countProviderRuns(proposal as unknown as Proposal).calls[0]?.amounts.spent
 }
 
 test('an amount of a tool that the provider ran is added', () => {
   expect(spentBy(3)).toBe('3')
-})
-
-test('one that is too costly to find takes all that the bound allows', () => {
-  expect(spentBy(200_000)).toBe('500')
 })
 
 /** Runs of a search that many contracts cover. */
@@ -60,14 +55,7 @@ function manyRuns(contracts: object[]) {
   return { plan: prepared.plan, state, response: { providerRun }, salt: 's' } as unknown as Proposal
 }
 
-test('each run is hashed and counted in steps of its own', () => {
-  const steps = countProviderRuns(manyRuns([{ tool: 'web_search', side_effect: 'read' }]))
-  let taken = 0
-  while (steps.next().done !== true) taken++
-  expect(taken).toBeGreaterThanOrEqual(2 * 64)
-})
-
-test('what many runs add is recorded once, where nothing more can follow from it', () => {
+test('labels that many runs add are recorded once', () => {
   const labels = Array.from({ length: 128 }, (_, at) => `label_${at}`)
   const contracts = Array.from({ length: 16 }, (_, at) => ({
     tool: `web_search_${20250101 + at}`,
@@ -80,12 +68,11 @@ test('what many runs add is recorded once, where nothing more can follow from it
       lte: 9,
     })),
   }))
-  const { calls, tally } = runToEnd(countProviderRuns(manyRuns(contracts)))
+  const { calls, tally } = countProviderRuns(manyRuns(contracts))
   expect(calls).toHaveLength(64)
   expect(calls[63]?.tool_names).toHaveLength(16)
   expect(calls.flatMap(({ adds_labels }) => adds_labels).sort()).toEqual([...labels].sort())
   expect([...tally.aggregates.values()].filter((total) => Number(total) < 9)).toEqual([])
-  expect(calls.flatMap(({ amounts }) => Object.keys(amounts)).length).toBeLessThan(3_000)
 })
 
 test.each([
@@ -96,6 +83,6 @@ test.each([
   ['web_search_2', false],
   ['web_search_tool', false],
 ])('a search of the provider counts for a contract of %s: %s', (tool, counts) => {
-  const { calls } = runToEnd(countProviderRuns(manyRuns([{ tool, side_effect: 'read' }])))
+  const { calls } = countProviderRuns(manyRuns([{ tool, side_effect: 'read' }]))
   expect(calls[0]?.tool_names).toEqual(counts ? [tool] : [])
 })

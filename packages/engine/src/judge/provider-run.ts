@@ -1,18 +1,15 @@
 import { type JsonObject, LIMITS, type Opening, type ProviderCall } from '@countersign/protocol'
-import type { Plan, PreparedAggregate, PreparedContract } from '../contract/plan.js'
+import type { Plan, PreparedContract } from '../contract/plan.js'
 import { isVersionOf } from '../contract/tool-version.js'
-import { compareDecimals } from '../json/decimal.js'
-import { saltedHashInSteps } from '../json/hash.js'
+import { saltedHash } from '../json/hash.js'
 import type { ProviderRun } from '../response/tool-call.js'
 import { keyCount } from '../state/kept-values.js'
 import type { SessionState } from '../state/state.js'
 import { addCall, copyOfTally, EMPTY_TALLY, type OpenTally, type Tally } from '../state/tally.js'
-import { JUDGING_STEPS, JudgingBudget, unlessTooCostly } from '../text/judging-budget.js'
-import type { Steps } from '../text/steps.js'
 import type { Proposal } from './proposal.js'
-import { type Added, type Amounts, amountsOf, slotOfAggregate, totalWith } from './rules/amounts.js'
-import { type CallKeys, keysOf, NO_KEYS } from './rules/call-keys.js'
-import { type Draw, drawsOf, NO_DRAWS, sharedWith } from './rules/draws.js'
+import { type Added, type Amounts, amountsOf, totalWith } from './rules/amounts.js'
+import { keysOf } from './rules/call-keys.js'
+import { type Draw, drawsOf, sharedWith } from './rules/draws.js'
 import { NO_NEW_KEYS, newKeys } from './rules/keys.js'
 import { consumedBy } from './rules/order.js'
 
@@ -27,17 +24,14 @@ export interface CountedRuns {
 export const NO_RUNS: CountedRuns = { calls: [], tally: EMPTY_TALLY, draws: [] }
 
 /** Nothing can stop these calls any more. They count for everything that narrows, and open nothing. */
-export function* countProviderRuns(proposal: Proposal): Steps<CountedRuns> {
+export function countProviderRuns(proposal: Proposal): CountedRuns {
   const { response, salt } = proposal
-  const budget = new JudgingBudget(JUDGING_STEPS.whole / 4)
   const tally = copyOfTally(EMPTY_TALLY)
   const calls: ProviderCall[] = []
   const draws: Draw[] = []
   for (const run of response.providerRun) {
-    const hash = run.arguments === null ? null : yield* saltedHashInSteps(salt, run.arguments)
-    // One run counts for every contract that covers it, and a plan has hundreds.
-    yield
-    const counted = budget.within(() => countRun(proposal, run, hash, tally))
+    const hash = run.arguments === null ? null : saltedHash(salt, run.arguments)
+    const counted = countRun(proposal, run, hash, tally)
     if (counted === null) continue
     calls.push(counted.call)
     draws.push(...counted.draws)
@@ -98,21 +92,15 @@ interface RunEffects {
 
 const NOTHING_RAN: RunEffects = { added: [], newKeys: NO_NEW_KEYS, consumes: [] }
 
-/** The call has happened. An amount that is too costly to find may be any, so it takes all that the bound allows. */
+/** The call has happened. */
 function effectsOfRun(
   contract: PreparedContract,
   args: JsonObject,
   { state, salt }: Proposal,
   tally: Tally,
 ): RunEffects {
-  const keys = unlessTooCostly(
-    () => keysOf(contract, args, salt),
-    () => NO_KEYS,
-  )
-  const added = unlessTooCostly(
-    () => amountsOf(contract, args, keys).added,
-    () => contract.aggregates.flatMap((aggregate) => assumedOf(aggregate, keys, state, tally)),
-  )
+  const keys = keysOf(contract, args, salt)
+  const { added } = amountsOf(contract, args, keys)
   const isKept = ({ aggregate: { name, key }, slot }: Added) =>
     key === null || Object.hasOwn(state.aggregates, slot) || tally.aggregates.has(slot) || hasRoom(name, state, tally)
   return {
@@ -123,19 +111,8 @@ function effectsOfRun(
       keys,
       state,
     ),
-    consumes: unlessTooCostly(
-      () => consumedBy(contract, args, salt),
-      () => [],
-    ),
+    consumes: consumedBy(contract, args, salt),
   }
-}
-
-/** All that the bound allows, unless that is used up already: a plan has thousands of aggregates, and a response 64 runs. */
-function assumedOf(aggregate: PreparedAggregate, keys: CallKeys, state: SessionState, tally: Tally): Added[] {
-  const slot = slotOfAggregate(aggregate, keys)
-  const bound = aggregate.bounds.find(({ value }) => value !== null)?.value ?? '0'
-  const before = totalWith({ aggregate, slot, amount: '0' }, state, tally)
-  return compareDecimals(before, bound) >= 0 ? [] : [{ aggregate, slot, amount: bound }]
 }
 
 /** What a run takes of limits that sessions share: of each once, whatever contracts cover it. */
@@ -148,10 +125,7 @@ function drawsOfRun(
   if (shared === undefined || plan.shared === null) return []
   const found = new Map<string, Draw>()
   for (const tool of tools.length === 0 ? names.slice(0, 1) : tools) {
-    const { draws } = unlessTooCostly(
-      () => drawsOf(plan, shared, tool, args ?? {}),
-      () => NO_DRAWS,
-    )
+    const { draws } = drawsOf(plan, shared, tool, args ?? {})
     for (const draw of draws) if (!found.has(draw.id)) found.set(draw.id, draw)
   }
   return [...found.values()]

@@ -3,7 +3,6 @@ import { checkInvariants, type Finder, findAmong } from '../contract/check-invar
 import type { Plan, PreparedBind, Provision } from '../contract/plan.js'
 import { applyReceipts } from '../state/apply-receipts.js'
 import type { PendingCall, SessionState } from '../state/state.js'
-import { JUDGING_STEPS, unlessTooCostly, withinJudgingBudget, withinShare } from '../text/judging-budget.js'
 import { bindFacts, establishedValues, slotOfBind } from './call-effects.js'
 import { approvalRecords, isApproved, stoppedBy } from './checkpoint.js'
 import { tripsOnBlock } from './trips-on-block.js'
@@ -33,10 +32,6 @@ export interface ReceiptResult {
 
 /** Weighs the evidence of a batch. The event contains only facts; `applyEvent` says what they do to the session. */
 export function judgeReceipts(batch: ReceiptBatch): ReceiptResult {
-  return withinJudgingBudget(JUDGING_STEPS.whole, () => weigh(batch))
-}
-
-function weigh(batch: ReceiptBatch): ReceiptResult {
   const { plan, state, at } = batch
   const argumentsChanged: string[] = []
   const receipts = batch.receipts.map((receipt, index): LedgerReceipt => {
@@ -50,7 +45,7 @@ function weigh(batch: ReceiptBatch): ReceiptResult {
       return evidence(receipt, batch.salt, { outcome: 'unknown' })
     }
     if (!isAtLevel(receipt, call, plan)) return stopped(receipt, call, batch)
-    return withinShare(batch.receipts.length - index - 1, () => proof(receipt, call, batch))
+    return proof(receipt, call, batch)
   })
   const next = applyReceipts(state, { type: 'receipts', at, body: { receipts, committed: false } })
   const isStopped = state.status === 'KILLED' || state.status === 'COMPROMISED'
@@ -134,11 +129,7 @@ function proof(receipt: Receipt, call: PendingCall, { plan, salt }: ReceiptBatch
   const establishes = establishedValues(contract.establishes, 'output', source)
   const proven = evidence(receipt, salt, {
     at_level: true,
-    // Values that are too large to be hashed are not bound: nothing opens without proof.
-    binds: unlessTooCostly(
-      () => bindFacts(contract.binds, 'output', source, salt),
-      () => ({}),
-    ),
+    binds: bindFacts(contract.binds, 'output', source, salt),
     establishes,
     satisfies: met.filter(({ consumed }) => !consumed).map(({ key }) => key),
   })
@@ -172,10 +163,5 @@ function boundsAfter(
   return { tightens, ends }
 }
 
-/** An output that is too costly to judge does not meet the terms. */
 const meets = (withOutput: Provision['withOutput'], outputs: Finder): boolean =>
-  withOutput.length === 0 ||
-  unlessTooCostly(
-    () => checkInvariants(withOutput, outputs, (path) => path).length === 0,
-    () => false,
-  )
+  withOutput.length === 0 || checkInvariants(withOutput, outputs, (path) => path).length === 0

@@ -5,9 +5,7 @@ import { addDecimals, compareDecimals, subtractDecimals } from '../json/decimal.
 import type { ReadResponse } from '../response/read-response.js'
 import { releasesBudget } from '../state/apply-receipts.js'
 import type { SessionState } from '../state/state.js'
-import { JUDGING_STEPS, JudgingBudget, unlessTooCostly } from '../text/judging-budget.js'
-import type { Steps } from '../text/steps.js'
-import { type Draw, drawsOf, knownDraws, type LimitParty, NO_DRAWS, type SharedCounts } from './rules/draws.js'
+import { type Draw, drawsOf, knownDraws, type LimitParty, type SharedCounts } from './rules/draws.js'
 
 /** What changes in a count. A negative amount gives something back. */
 export interface CountChange {
@@ -42,27 +40,16 @@ export function createSharedMemory(): SharedMemory {
   }
 }
 
-/**
- * What judging a response may ask for, each count once, with a step for each call; `response` is null before there is
- * one.
- */
-export function* sharedDrawsInSteps(
+/** What judging a response may ask for, each count once; `response` is null before there is one. */
+export function sharedDraws(
   plan: Plan,
   counts: Pick<SharedCounts, 'salt' | 'party'>,
   response: ReadResponse | null,
-): Steps<Draw[]> {
+): Draw[] {
   if (plan.shared === null) return []
   const found = new Map(knownDraws(plan.shared.all, counts).map((draw) => [draw.id, draw]))
-  const budget = new JudgingBudget(JUDGING_STEPS.whole)
   for (const { name, arguments: args } of response?.calls ?? []) {
-    const { draws } = budget.within(() =>
-      unlessTooCostly(
-        () => drawsOf(plan, counts, name, args),
-        () => NO_DRAWS,
-      ),
-    )
-    for (const draw of draws) found.set(draw.id, draw)
-    yield
+    for (const draw of drawsOf(plan, counts, name, args).draws) found.set(draw.id, draw)
   }
   return [...found.values()]
 }

@@ -1,15 +1,13 @@
-import { expect } from 'vitest'
+import { expect, test } from 'vitest'
 import { cpuMs } from '../../../../test/support/cpu-ms.js'
 import { createdEvent } from '../../../../test/support/data/created-event.js'
 import { proves } from '../../../../test/support/proves.js'
 import { compilePlan } from '../compile/compile-plan.js'
 import { readResponse } from '../response/read-response.js'
 import { initialState } from '../state/session-start.js'
-import { judgingStepsTaken } from '../text/judging-budget.js'
-import { runToEnd } from '../text/steps.js'
-import { narrowToolsInSteps } from './narrow.js'
+import { narrowTools } from './narrow.js'
 import type { SharedCounts } from './rules/draws.js'
-import { createSharedMemory, sharedDrawsInSteps } from './shared-memory.js'
+import { createSharedMemory, sharedDraws } from './shared-memory.js'
 
 const PARTY = { principal: '\u0001'.repeat(1_024), agent: 'a', workflowId: null }
 
@@ -47,52 +45,25 @@ const responseOf = (key: (at: number) => string) =>
 const counts: SharedCounts = createSharedMemory().counts(PARTY)
 
 proves(
-  'limit.judging.steps',
-  'looking for shared limits takes steps for each key, and other work goes first in between',
+  'limit.judging.marks',
+  'keys of marks, and of characters that become eighteen, take no longer than others',
   () => {
     const plan = planWith({ argument: '$.k' })
-    const response = responseOf((at) => `key ${at}`)
-    const steps = sharedDrawsInSteps(plan, counts, response)
-    const [taken] = judgingStepsTaken(() => steps.next())
-    // 32 limits of one call.
-    expect(taken).toBeGreaterThanOrEqual(32 * 800)
-    expect([...sharedDrawsInSteps(plan, counts, response)]).toHaveLength(64)
-    // Beyond the steps of a response nothing is asked for.
-    const draws = runToEnd(sharedDrawsInSteps(plan, counts, response))
-    expect(draws.length).toBeGreaterThan(220)
-    expect(draws.length).toBeLessThan(260)
-  },
-)
-
-proves(
-  'limit.judging.steps',
-  'keys of marks, and of characters that become eighteen, take no longer than they count',
-  () => {
-    const plan = planWith({ argument: '$.k' })
-    runToEnd(
-      sharedDrawsInSteps(
-        plan,
-        counts,
-        responseOf(() => 'a'),
-      ),
-    )
+    const draw = (key: (at: number) => string) => sharedDraws(plan, counts, responseOf(key))
+    draw(() => 'a')
     // It was four seconds.
-    for (const key of ['\u0f73', '\u0315\u0300', '\uff9e\u0300', '\ufdfa', 'a\u0f73\u0f73']) {
-      const response = responseOf((at) => `${key.repeat(500)}${at}`)
-      expect(cpuMs(() => runToEnd(sharedDrawsInSteps(plan, counts, response)))).toBeLessThan(400)
-    }
+    for (const key of ['\u0f73', '\u0315\u0300', '\uff9e\u0300', '\ufdfa', 'a\u0f73\u0f73'])
+      expect(cpuMs(() => draw((at) => `${key.repeat(500)}${at}`))).toBeLessThan(400)
   },
 )
 
-proves('limit.judging.steps', 'a key with more than 30 marks in a row cannot be counted, one with fewer can', () => {
+proves('limit.judging.marks', 'a key with more than 30 marks in a row cannot be counted, one with fewer can', () => {
   const plan = planWith({ argument: '$.k' })
   const drawsOf = (key: string) =>
-    runToEnd(
-      sharedDrawsInSteps(
-        plan,
-        counts,
-        responseOf(() => key),
-      ),
+    sharedDraws(
+      plan,
+      counts,
+      responseOf(() => key),
     )
   expect(drawsOf(`e${'\u0301'.repeat(31)}`)).toEqual([])
   expect(drawsOf(`e${'\uff9e\u0301'.repeat(16)}`)).toEqual([])
@@ -100,13 +71,13 @@ proves('limit.judging.steps', 'a key with more than 30 marks in a row cannot be 
   expect(drawsOf('e\u0301')).toEqual(drawsOf('\u00c9 '))
 })
 
-proves('limit.judging.steps', 'limits are looked up once for all tools of a request, and each tool is a step', () => {
+test('limits are looked up once for all tools of a request', () => {
   const plan = planWith('principal')
   const tools = Array.from({ length: 512 }, (_, at) => ({ name: `t${at}` }))
   const state = initialState(plan, createdEvent(plan.hash))
   let asked = 0
   const shared: SharedCounts = { ...counts, used: (id) => (asked++ < 0 ? null : counts.used(id)) }
   const about = { plan, state, tools, unmatchedPolicy: 'allow' as const, agent: 'a', nowMs: 0, shared }
-  expect([...narrowToolsInSteps(about)]).toHaveLength(512)
+  expect(narrowTools(about).allowed).toHaveLength(512)
   expect(asked).toBe(32)
 })

@@ -4,7 +4,6 @@ import type { Plan, PreparedContract } from '../contract/plan.js'
 import { type ReadResponse, readResponse } from '../response/read-response.js'
 import { viewResponse } from '../response/response-view.js'
 import type { ToolCall } from '../response/tool-call.js'
-import { JUDGING_STEPS, unlessTooCostly, withinJudgingBudget, withinShare } from '../text/judging-budget.js'
 import { argumentFailures, contractFormatFailures, formatFailures, schemaFailures } from './rules/invariants.js'
 import { argumentPath, quoted, shownFailure } from './rules/rule.js'
 
@@ -32,20 +31,17 @@ export function validateResponse(
   const failures: ContractFailure[] = read.problems.map((message) => ({ path: '$', operator: 'format', message }))
   const matched = new Map<string, PreparedContract>()
   const unmatched = new Set<string>()
-  withinJudgingBudget(JUDGING_STEPS.whole, () => {
-    read.calls.forEach((call, index) => {
-      const contract = plan.contracts.get(call.name)
-      if (contract === undefined) {
-        unmatched.add(call.name)
-        failures.push(...formatFailures(call), ...(options.unmatched === 'deny' ? [unmatchedFailure(call)] : []))
-      } else {
-        matched.set(contract.tool, contract)
-        const own = withinShare(read.calls.length - index - 1, () => callFailures(call, contract))
-        failures.push(...inFile(contract, own))
-      }
-    })
-    for (const contract of matched.values()) failures.push(...inFile(contract, responseFailures(read, contract)))
-  })
+  for (const call of read.calls) {
+    const contract = plan.contracts.get(call.name)
+    if (contract === undefined) {
+      unmatched.add(call.name)
+      failures.push(...formatFailures(call), ...(options.unmatched === 'deny' ? [unmatchedFailure(call)] : []))
+    } else {
+      matched.set(contract.tool, contract)
+      failures.push(...inFile(contract, callFailures(call, contract)))
+    }
+  }
+  for (const contract of matched.values()) failures.push(...inFile(contract, responseFailures(read, contract)))
   return {
     pass: failures.length === 0,
     failures: failures.map(shownFailure),
@@ -67,24 +63,18 @@ function unmatchedFailure(call: ToolCall): ContractFailure {
 function callFailures(call: ToolCall, contract: PreparedContract): ContractFailure[] {
   const args = call.arguments
   if (args === null) return formatFailures(call)
-  return unlessTooCostly(
-    () => [
-      ...schemaFailures(call, contract),
-      ...argumentFailures(call, contract),
-      ...checkInvariants(contract.executionConstraints, findIn(args), (path) => argumentPath(call.index, path)),
-    ],
-    ({ message }) => formatFailures({ ...call, problem: message }),
-  )
+  return [
+    ...schemaFailures(call, contract),
+    ...argumentFailures(call, contract),
+    ...checkInvariants(contract.executionConstraints, findIn(args), (path) => argumentPath(call.index, path)),
+  ]
 }
 
 function responseFailures(read: ReadResponse, contract: PreparedContract): ContractFailure[] {
   const outputs =
     contract.outputInvariants.length === 0
       ? []
-      : unlessTooCostly(
-          () => checkInvariants(contract.outputInvariants, viewResponse(read), (path) => path),
-          ({ message }): ContractFailure[] => [{ path: '$', operator: 'steps', message }],
-        )
+      : checkInvariants(contract.outputInvariants, viewResponse(read), (path) => path)
   return [...contractFormatFailures(contract, read), ...outputs]
 }
 

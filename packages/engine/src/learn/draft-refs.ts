@@ -1,6 +1,5 @@
 import { LIMITS } from '@countersign/protocol'
 import { argumentName } from '../contract/source-rule.js'
-import type { Steps } from '../text/steps.js'
 import { upperBound } from './bound.js'
 import type { FlowSummary } from './flow-summary.js'
 import type { RequestGroups } from './request-groups.js'
@@ -26,9 +25,9 @@ type Origin = Pick<LearnedRef, 'boundBy' | 'resultPath' | 'seen' | 'falseBlockBo
  * A ref applies to every argument of a name or to none: a token is a token to each tool that takes one, and the other
  * tools confirm what one tool shows too rarely.
  */
-export function* draftRefs(summaries: readonly ToolSummary[], requests: RequestGroups): Steps<LearnedRef[]> {
+export function draftRefs(summaries: readonly ToolSummary[], requests: RequestGroups): LearnedRef[] {
   const origins = new Map<string, Origin>()
-  for (const [name, flow] of yield* poolByName(summaries)) {
+  for (const [name, flow] of poolByName(summaries)) {
     const origin = onlyOrigin(flow, requests)
     if (origin !== null) origins.set(name, origin)
   }

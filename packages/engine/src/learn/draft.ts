@@ -6,7 +6,6 @@ import {
   type SideEffect,
   type SourceRule,
 } from '@countersign/protocol'
-import { runToEnd, type Steps } from '../text/steps.js'
 import { upperBound } from './bound.js'
 import { type DeclaredValue, declaredTexts, readDeclared } from './declared-schema.js'
 import { draftRefs, type LearnedRef } from './draft-refs.js'
@@ -66,11 +65,6 @@ export interface DraftOptions {
 
 /** Drafts a contract for every tool that was called or offered, from what was learned about all. Sorted by tool. */
 export function draftContracts(summaries: readonly ToolSummary[], options: DraftOptions): Draft[] {
-  return runToEnd(draftContractsInSteps(summaries, options))
-}
-
-/** The same in steps, tool by tool, for a process that serves other requests meanwhile. */
-export function* draftContractsInSteps(summaries: readonly ToolSummary[], options: DraftOptions): Steps<Draft[]> {
   const byTool = new Map(summaries.map((summary) => [summary.tool, summary]))
   const offered = new Map((options.offered ?? []).map((tool) => [tool.name, tool]))
   const guessOf = (tool: string): GuessedEffect => {
@@ -80,7 +74,7 @@ export function* draftContractsInSteps(summaries: readonly ToolSummary[], option
   const effectOf = (tool: string) => guessOf(tool).effect
   const columns = new Map(summaries.map((summary) => [summary.tool, learnedColumns(summary)]))
   const learning: SourceLearning = {
-    pool: yield* poolByName(summaries.filter(({ tool }) => isGuardedEffect(effectOf(tool)))),
+    pool: poolByName(summaries.filter(({ tool }) => isGuardedEffect(effectOf(tool)))),
     salt: options.salt,
     otherwise: options.otherwise,
     requests: requestGroups(summaries.map(({ words }) => words)),
@@ -93,9 +87,8 @@ export function* draftContractsInSteps(summaries: readonly ToolSummary[], option
     const summary = byTool.get(tool)
     const declared = readDeclared(offered.get(tool)?.schema)
     drafts.push(draftOne({ tool, summary, ...guessOf(tool), declared }, learning))
-    yield
   }
-  return withRefs(drafts, yield* draftRefs(summaries, learning.requests))
+  return withRefs(drafts, draftRefs(summaries, learning.requests))
 }
 
 interface Subject extends GuessedEffect {

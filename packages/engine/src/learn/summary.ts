@@ -1,7 +1,6 @@
 import type { CallFlow, Column, ValueKind } from '@countersign/protocol'
 import { argumentName } from '../contract/source-rule.js'
 import { leavesOf } from '../json/leaves.js'
-import type { Steps } from '../text/steps.js'
 import { addCounts, addLeaf, type Count, type FlowSummary, mergeFlows, newCount, newFlow } from './flow-summary.js'
 import { mergeWords, type RequestWords } from './request-groups.js'
 import { addShape, mergeShapes, newShape, type Shape } from './shape.js'
@@ -177,7 +176,7 @@ function addOrder(order: OrderSummary, flow: CallFlow): void {
 }
 
 /** Merges the arguments of one name over all tools of an agent: the fallback for an argument with few samples. */
-export function* poolByName(summaries: readonly ToolSummary[]): Steps<Map<string, FlowSummary>> {
+export function poolByName(summaries: readonly ToolSummary[]): Map<string, FlowSummary> {
   const pool = new Map<string, FlowSummary>()
   for (const summary of summaries) {
     for (const [path, flow] of summary.flows.entries) {
@@ -185,7 +184,6 @@ export function* poolByName(summaries: readonly ToolSummary[]): Steps<Map<string
       const other = pool.get(name)
       pool.set(name, other === undefined ? flow : mergeFlows(other, flow))
     }
-    yield
   }
   return pool
 }

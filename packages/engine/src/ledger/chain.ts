@@ -2,10 +2,9 @@ import type { ChainedEvent, JsonValue, LedgerExport, LedgerHead, SessionEvent } 
 import { LEDGER_EVENTS } from '@countersign/protocol'
 import { hashPlan, preparePlan } from '../compile/prepare-plan.js'
 import type { Plan } from '../contract/plan.js'
-import { hashValueInSteps } from '../json/hash.js'
+import { hashValue } from '../json/hash.js'
 import { applyEvent, foldEvents } from '../state/apply-event.js'
 import type { SessionState } from '../state/state.js'
-import { runToEnd, type Steps } from '../text/steps.js'
 import {
   type ChainCheck,
   checkLinks,
@@ -45,7 +44,7 @@ export function verifyExport(
     const broken = check.add(event)
     if (broken !== null) return broken
   }
-  return runToEnd(check.end(exported))
+  return check.end(exported)
 }
 
 type Broken = Extract<ChainCheck, { ok: false }>
@@ -54,8 +53,8 @@ type Broken = Extract<ChainCheck, { ok: false }>
 export interface ExportCheck {
   /** What is wrong with the next event, or null. After the first bad one nothing more is to be added. */
   add(event: ChainedEvent): Broken | null
-  /** The verdict on the whole, after the last event; in steps, because a state may have megabytes. */
-  end(stored: Pick<LedgerExport, 'head' | 'state'>): Steps<ChainCheck>
+  /** The verdict on the whole, after the last event. */
+  end(stored: Pick<LedgerExport, 'head' | 'state'>): ChainCheck
 }
 
 /** What is known already of the compiled plan of an export. */
@@ -92,13 +91,13 @@ export function createExportCheck(
       state = folded.state
       return null
     },
-    *end(stored) {
+    end(stored) {
       const chain = reaches(links.head(), stored.head)
       if (!chain.ok) return chain
       const fail = (problem: string): ChainCheck => ({ ok: false, brokenAt: stored.head.seq, problem })
       if ('problem' in usable) return fail(usable.problem)
       if (createdWith !== compiled_hash) return fail('the session was created with another plan')
-      const isSame = state !== null && (yield* sameState(state, stored.state))
+      const isSame = state !== null && sameState(state, stored.state)
       return isSame ? chain : fail('the events do not fold to the stored state')
     },
   }
@@ -128,9 +127,9 @@ function foldNext(state: SessionState | null, chained: ChainedEvent, plan: Plan)
 }
 
 /** A value without a canonical form is not a state. */
-function* sameState(folded: SessionState, stored: JsonValue): Steps<boolean> {
+function sameState(folded: SessionState, stored: JsonValue): boolean {
   try {
-    return (yield* hashValueInSteps(folded as unknown as JsonValue)) === (yield* hashValueInSteps(stored))
+    return hashValue(folded as unknown as JsonValue) === hashValue(stored)
   } catch {
     return false
   }

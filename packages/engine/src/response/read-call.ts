@@ -1,13 +1,6 @@
 import { type JsonObject, type JsonValue, LIMITS, type Usage } from '@countersign/protocol'
-import {
-  checkStrictValue,
-  holdsNul,
-  parseStrictJson,
-  parseStrictJsonInSteps,
-  type StrictJson,
-} from '../json/strict-json.js'
+import { checkStrictValue, holdsNul, parseStrictJson, type StrictJson } from '../json/strict-json.js'
 import { cutText } from '../text/cut-text.js'
-import type { Steps } from '../text/steps.js'
 import type { FinishReason, ProviderRun, ToolCall } from './tool-call.js'
 
 /** A call as the provider's format gives it; nothing is validated yet. */
@@ -31,16 +24,10 @@ export interface RawRun {
   readonly arguments: unknown
 }
 
-export const toRun = (raw: RawRun): ProviderRun => runWith(raw, readArguments(raw.arguments))
-
-/** The same for a run with long arguments, with other work in between. */
-export function* toRunInSteps(raw: RawRun): Steps<ProviderRun> {
-  return runWith(raw, yield* readArgumentsInSteps(raw.arguments))
-}
-
 /** These are recorded as they are, so they must be small. */
-function runWith({ type, name, id }: RawRun, { value }: ReadArguments): ProviderRun {
+export function toRun({ type, name, id, arguments: raw }: RawRun): ProviderRun {
   const bound = (text: string | null) => (text === null ? null : cutText(text, LIMITS.toolNameLength))
+  const { value } = readArguments(raw)
   return { type: cutText(type, LIMITS.toolNameLength), name: bound(name), id: bound(id), arguments: value }
 }
 
@@ -55,15 +42,8 @@ export interface RawResponse {
   readonly problems?: string[]
 }
 
-export const toCall = (raw: RawCall, index: number, isRepeated: boolean): ToolCall =>
-  callWith(raw, index, isRepeated, readArguments(raw.arguments))
-
-/** The same for a call with long arguments, with other work in between. */
-export function* toCallInSteps(raw: RawCall, index: number, isRepeated: boolean): Steps<ToolCall> {
-  return callWith(raw, index, isRepeated, yield* readArgumentsInSteps(raw.arguments))
-}
-
-function callWith(raw: RawCall, index: number, isRepeated: boolean, read: ReadArguments): ToolCall {
+export function toCall(raw: RawCall, index: number, isRepeated: boolean): ToolCall {
+  const read = readArguments(raw.arguments)
   const problem = raw.problem ?? nameProblem(raw, isRepeated) ?? read.problem
   return {
     // A longer one blocks the call, and the ledger stores this text for good.
@@ -94,11 +74,6 @@ function readArguments(raw: unknown): ReadArguments {
   if (isTooLong(raw)) return { text: '', value: null, problem: TOO_LONG }
   // Providers stream a call without arguments as empty text.
   return raw === '' ? { text: '{}', value: {}, problem: null } : argumentsOf(raw, parseStrictJson(raw, ONE_READING))
-}
-
-function* readArgumentsInSteps(raw: unknown): Steps<ReadArguments> {
-  if (typeof raw !== 'string' || raw === '' || isTooLong(raw)) return readArguments(raw)
-  return argumentsOf(raw, yield* parseStrictJsonInSteps(raw, ONE_READING))
 }
 
 function argumentsOf(text: string, parsed: StrictJson): ReadArguments {

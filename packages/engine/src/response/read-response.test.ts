@@ -1,7 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { runToEnd } from '../text/steps.js'
-import { normalizeResponse, readResponse, readResponseInSteps } from './read-response.js'
+import { normalizeResponse, readResponse } from './read-response.js'
 
 const chat = (...messages: object[]) => ({
   id: 'chatcmpl-1',
@@ -282,19 +281,4 @@ test('no value makes reading throw', () => {
       }
     }),
   )
-})
-
-describe('in steps', () => {
-  const texts = ['{"a":1}', '', '[1]', '{"a":1,"a":2}', '{', '{"a":"\\u0000"}', `{"a":"${'x'.repeat(200_000)}"}`]
-
-  test('reads the same as at once, whatever the arguments are', () => {
-    const calls = [...texts, { a: 1 }, null, 5].map((given, at) => ({ id: `c${at}`, name: 'look', arguments: given }))
-    const response = normalized(...calls, { id: 'c0', name: 'look', arguments: '{}' }, { id: 'c99' })
-    expect(runToEnd(readResponseInSteps(response))).toEqual(readResponse(response))
-  })
-
-  test('parsing the arguments of a call and checking them are two steps', () => {
-    const steps = readResponseInSteps(normalized({ id: 'a', name: 'look', arguments: '{}' }))
-    expect([...steps]).toHaveLength(2)
-  })
 })

@@ -1,20 +1,8 @@
 import { type JsonObject, LIMITS, type Usage } from '@countersign/protocol'
 import { cutText } from '../text/cut-text.js'
-import type { Steps } from '../text/steps.js'
 import { type WireFormat, withoutOddShapes } from './odd-shapes.js'
 import { readAnthropic } from './read-anthropic.js'
-import {
-  asRecord,
-  asText,
-  type RawCall,
-  type RawResponse,
-  type RawRun,
-  readUsage,
-  toCall,
-  toCallInSteps,
-  toRun,
-  toRunInSteps,
-} from './read-call.js'
+import { asRecord, asText, type RawCall, type RawResponse, type RawRun, readUsage, toCall, toRun } from './read-call.js'
 import { readOpenAiChat, readOpenAiResponses } from './read-openai.js'
 import type { FinishReason, ProviderRun, ToolCall } from './tool-call.js'
 
@@ -41,23 +29,6 @@ export function readResponse(response: unknown): ReadResponse {
   const { calls, repeated, runs } = callsIn(found)
   const read = calls.map((call, index) => toCall(call, index, isIn(repeated, call.id)))
   return toReadResponse(found, read, runs.map(toRun))
-}
-
-/** The same for a long response, call by call, with other work in between. */
-export function* readResponseInSteps(response: unknown): Steps<ReadResponse> {
-  const found = recognise(response)
-  const { calls, repeated, runs } = callsIn(found)
-  const read: ToolCall[] = []
-  for (const call of calls) {
-    read.push(yield* toCallInSteps(call, read.length, isIn(repeated, call.id)))
-    yield
-  }
-  const ran: ProviderRun[] = []
-  for (const run of runs) {
-    ran.push(yield* toRunInSteps(run))
-    yield
-  }
-  return toReadResponse(found, read, ran)
 }
 
 interface Recognised {

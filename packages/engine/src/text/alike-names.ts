@@ -1,6 +1,5 @@
 import { plainText } from './cut-text.js'
 import { foldedName } from './folded-text.js'
-import type { Steps } from './steps.js'
 
 /** No two such names are alike unless they are equal: printed ASCII without capitals and blanks. */
 export function isPlainName(name: string): boolean {
@@ -22,10 +21,9 @@ export function disguisesOf(known: readonly string[]): (name: string) => boolean
 }
 
 /** Why names of one object may be the same to a reader. */
-export function* alikeProblem(names: readonly string[]): Steps<string | null> {
+export function alikeProblem(names: readonly string[]): string | null {
   const known = new Map<string, string>()
   for (let at = 0; at < names.length; at++) {
-    if (at % NAMES_PER_STEP === NAMES_PER_STEP - 1) yield
     const name = names[at] as string
     const folded = foldedName(name)
     if (folded === null) return `the name ${shownName(name)} has too many combining marks in a row`
@@ -40,8 +38,6 @@ export function* alikeProblem(names: readonly string[]): Steps<string | null> {
 const shownName = (name: string): string => plainText(JSON.stringify(name), SHOWN_NAME_LENGTH)
 
 const SHOWN_NAME_LENGTH = 64
-/** About two milliseconds. */
-const NAMES_PER_STEP = 4_096
 
 const [SPACE, LAST_PRINTED] = [0x20, 0x7e]
 const [CAPITAL_A, CAPITAL_Z] = [0x41, 0x5a]

@@ -1,9 +1,8 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { proves } from '../../../../test/support/proves.js'
-import { firstWorkflowProblemInSteps, workflowProblems } from '../compile/workflow/workflow-problems.js'
+import { firstWorkflowProblem, workflowProblems } from '../compile/workflow/workflow-problems.js'
 import { closestName, suggestName } from './closest-name.js'
-import { runToEnd } from './steps.js'
 
 test.each([
   ['lokup', 'lookup'],
@@ -71,7 +70,9 @@ proves('limit.fair.suggestions', () => {
       return Reflect.get(list, at)
     },
   })
-  expect(
-    runToEnd(firstWorkflowProblemInSteps({ ...definition, handoffs: [{ from: 'a', to: 'b', tools }] }))?.path,
-  ).toEqual(['handoffs', 0, 'tools'])
+  expect(firstWorkflowProblem({ ...definition, handoffs: [{ from: 'a', to: 'b', tools }] })?.path).toEqual([
+    'handoffs',
+    0,
+    'tools',
+  ])
 })

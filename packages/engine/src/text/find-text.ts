@@ -1,19 +1,11 @@
-import { spendOnJudging } from './judging-budget.js'
-
 /**
  * Whether a text contains a part. The runtime's own search takes time in the product of both lengths for parts such as
  * `aaabaaa`, seconds for a long one, so only short parts are left to it.
  */
 export function finder(part: string): (text: string) => boolean {
-  if (part.length <= SHORT_PART) {
-    return (text) => {
-      spendOnJudging(1 + (text.length >> 5))
-      return text.includes(part)
-    }
-  }
+  if (part.length <= SHORT_PART) return (text) => text.includes(part)
   const borders = bordersOf(part)
   return (text) => {
-    spendOnJudging(1 + (text.length >> 4))
     let matched = 0
     for (let at = 0; at < text.length; at++) {
       const code = text.charCodeAt(at)

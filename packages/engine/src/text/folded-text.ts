@@ -1,5 +1,3 @@
-import { spendOnJudging } from './judging-budget.js'
-
 /**
  * Text in which what a reader may pass over is alike: case, the form of Unicode, blanks at the ends, and invisible
  * characters. Null: so many marks in a row that putting them in order would take long.
@@ -13,11 +11,7 @@ export function foldedText(text: string): string | null {
 function seenText(text: string): string | null {
   if (isAscii(text)) return text.trim()
   const seen = text.replaceAll(UNSEEN, '')
-  for (const [marks] of seen.matchAll(MARKS)) {
-    if (marks.length > MOST_MARKS) return null
-    // They are put in order, each compared with those before it.
-    spendOnJudging((marks.length * marks.length) >> 2)
-  }
+  for (const [marks] of seen.matchAll(MARKS)) if (marks.length > MOST_MARKS) return null
   return seen.normalize('NFC').trim()
 }
 

@@ -1,18 +1,15 @@
 import type { RE2JS } from 're2js'
-import { judgingBudgetNumber, spendOnJudging } from './judging-budget.js'
 
 /**
  * Searches text for a compiled pattern with an automaton whose states are made as the text needs them. The library's
- * own search keeps up to 8 MB of states for each pattern, looks for literal patterns in quadratic time, and its cost
- * depends on what was searched before. Here a transition is counted when a budget first uses it, made or kept, so that
- * the same call always takes the same steps.
+ * own search keeps up to 8 MB of states for each pattern, and looks for literal patterns in quadratic time.
  */
 export function lazyDfa(pattern: RE2JS): (text: string) => boolean {
   const automaton = new Automaton(pattern)
   return (text) => automaton.finds(text)
 }
 
-/** What one budget may hold of states before they are dropped, and what is kept for the next one, in bytes. */
+/** What one search may hold of states before they are dropped, and what is kept for the next one, in bytes. */
 const MOST_STATES = 256 * 1024
 const KEPT_STATES = 16 * 1024
 
@@ -42,9 +39,6 @@ interface State {
   readonly bytes: number
   /** By class of character. */
   readonly next: (State | undefined)[]
-  /** The budget that used a transition last, by class, and the one that used the state. */
-  readonly used: number[]
-  usedBy: number
 }
 
 class Automaton {
@@ -58,9 +52,6 @@ class Automaton {
   private states = new Map<string, State>()
   private start: State | null = null
   private bytes = 0
-  /** What the current budget has used of them. */
-  private held = 0
-  private budget = -1
 
   constructor(pattern: RE2JS) {
     const { prog, dfa } = pattern.re2() as unknown as {
@@ -76,9 +67,7 @@ class Automaton {
   }
 
   finds(text: string): boolean {
-    spendOnJudging(1 + (text.length >> 3))
-    this.begin()
-    let wide = 0
+    if (this.bytes > KEPT_STATES) this.drop()
     this.start ??= this.stateOf([this.first], AT.beginText | AT.beginLine, false, false)
     let state = this.start
     for (let at = 0; at <= text.length; at++) {
@@ -88,38 +77,19 @@ class Automaton {
         if (rune > 0xffff) at++
       }
       let kind = this.endClass
-      if (rune >= LATIN_1) {
-        kind = this.classOf(rune)
-        wide++
-      } else if (rune >= 0) kind = this.latin1[rune] as number
-      const next = state.next[kind]
-      state = next === undefined || state.used[kind] !== this.budget ? this.enter(state, kind, rune) : next
+      if (rune >= LATIN_1) kind = this.classOf(rune)
+      else if (rune >= 0) kind = this.latin1[rune] as number
+      state = state.next[kind] ?? this.enter(state, kind, rune)
       if (state.matched) return true
     }
-    // Characters outside of Latin 1 are classified by a search.
-    spendOnJudging(wide >> 2)
     return false
   }
 
-  private begin(): void {
-    const budget = judgingBudgetNumber()
-    if (budget === this.budget) return
-    this.budget = budget
-    this.held = 0
-    if (this.bytes > KEPT_STATES) this.drop()
-  }
-
-  /** The first use of a transition by the current budget. */
+  /** A transition that is not known yet. */
   private enter(state: State, kind: number, rune: number): State {
-    const next = state.next[kind] ?? this.transition(state, rune)
+    const next = this.transition(state, rune)
     state.next[kind] = next
-    state.used[kind] = this.budget
-    spendOnJudging(STEPS_OF_TRANSITION + state.threads.length + next.threads.length)
-    if (next.usedBy === this.budget) return next
-    next.usedBy = this.budget
-    spendOnJudging(this.endClass >> 3)
-    this.held += next.bytes
-    if (this.held <= MOST_STATES) return next
+    if (this.bytes <= MOST_STATES) return next
     this.drop()
     return this.stateOf(next.threads, next.holds, next.afterWord, next.matched)
   }
@@ -128,9 +98,9 @@ class Automaton {
     this.states = new Map()
     this.start = null
     this.bytes = 0
-    this.held = 0
   }
 
+  /** Characters outside of Latin 1 are classified by a search. */
   private classOf(rune: number): number {
     let low = 0
     let high = this.bounds.length
@@ -179,8 +149,6 @@ class Automaton {
       matched,
       bytes: BYTES_OF_STATE + threads.length * BYTES_OF_THREAD + this.endClass * BYTES_OF_CLASS,
       next: [],
-      used: [],
-      usedBy: -1,
     }
     this.bytes += state.bytes
     this.states.set(key, state)
@@ -211,7 +179,6 @@ class Automaton {
 
 const ascending = (a: number, b: number): number => a - b
 
-const STEPS_OF_TRANSITION = 8
 const BYTES_OF_STATE = 300
 const BYTES_OF_THREAD = 8
 const BYTES_OF_CLASS = 16

@@ -1,10 +1,8 @@
 import { RE2JS } from 're2js'
-import { addWeight, spendOnCompiling } from './compile-budget.js'
-import { directMatch } from './direct-match.js'
 import { lazyDfa } from './lazy-dfa.js'
 import { leastSize } from './regex-size.js'
 
-/** A compiled RE2 pattern, or why it was refused. `test` takes steps of the judging budget, and throws without them. */
+/** A compiled RE2 pattern, or why it was refused. */
 export type Regex = { ok: true; test(text: string): boolean } | { ok: false; problem: string }
 
 const MAX_SOURCE_LENGTH = 4_096
@@ -22,18 +20,6 @@ const MAX_FOLDED_RANGES = 10
 
 const TOO_LARGE: Regex = { ok: false, problem: 'the regular expression is too large: lower its repeat counts' }
 
-/** As measured, in microseconds. */
-const COST_OF_REGEX = 20
-const COST_OF_INSTRUCTION = 2
-const COST_OF_RANGE = 0.1
-const COST_OF_CHARACTER = 4
-const COST_OF_PROPERTY = 400
-const COST_OF_FOLDED_RANGE = 6_000
-/** As measured, in bytes. */
-const WEIGHT_OF_REGEX = 16_384
-const WEIGHT_OF_INSTRUCTION = 192
-const WEIGHT_OF_PROPERTY = 8_192
-
 /** Compiles an RE2 pattern: linear time, searched anywhere in the text unless anchored by `^` and `$`. */
 export function compileRegex(source: string): Regex {
   if (source.length > MAX_SOURCE_LENGTH) {
@@ -49,20 +35,12 @@ export function compileRegex(source: string): Regex {
     const problem = `the regular expression has ${folded} ranges such as à-ÿ that ignore case, and may have ${MAX_FOLDED_RANGES}`
     return { ok: false, problem }
   }
-  const cost =
-    COST_OF_REGEX + source.length * COST_OF_CHARACTER + properties * COST_OF_PROPERTY + folded * COST_OF_FOLDED_RANGE
-  const overspent = spendOnCompiling(cost)
-  if (overspent !== null) return { ok: false, problem: overspent }
   const { instructions, ranges } = leastSize(source)
   if (instructions > MAX_PROGRAM_SIZE || ranges > MAX_RANGES) return TOO_LARGE
-  const tooLarge = spendOnCompiling(instructions * COST_OF_INSTRUCTION + ranges * COST_OF_RANGE)
-  if (tooLarge !== null) return { ok: false, problem: tooLarge }
   try {
     const compiled = RE2JS.compile(source)
-    const size = compiled.programSize()
-    if (size > MAX_PROGRAM_SIZE) return TOO_LARGE
-    addWeight(WEIGHT_OF_REGEX + size * WEIGHT_OF_INSTRUCTION + properties * WEIGHT_OF_PROPERTY)
-    return { ok: true, test: directMatch(source) ?? lazyDfa(compiled) }
+    if (compiled.programSize() > MAX_PROGRAM_SIZE) return TOO_LARGE
+    return { ok: true, test: lazyDfa(compiled) }
   } catch (error) {
     const reason = error instanceof Error ? error.message : String(error)
     return { ok: false, problem: `RE2 does not accept the regular expression: ${reason}` }

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import type { IncomingMessage } from 'node:http'
-import type { JsonMeasure } from '@countersign/engine'
 import { GatewayProblem } from '../base/problems.js'
+import type { JsonMeasure } from './measure-json.js'
 import { createRoom, type Held, type Room } from './room.js'
 
 /** What the body of one request holds until the request is answered. */

@@ -15,7 +15,7 @@ export async function readJsonText({ headers, body, held }: GatewayRequest): Pro
     )
   }
   const bytes = await body()
-  await held.beforeParsing(bytes.length, await measureBody(bytes))
+  await held.beforeParsing(bytes.length, measureBody(bytes))
   try {
     return new TextDecoder('utf-8', { fatal: true }).decode(bytes)
   } catch {

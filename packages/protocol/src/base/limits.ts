@@ -10,7 +10,6 @@ export const LIMITS = {
   headerLines: 100,
   queryLength: 8_192,
   bodyValues: 200_000,
-  recordedBodyValues: 500_000,
   bodyNames: 20_000,
   jsonDepth: 64,
   capturesPerBatch: 1_000,

@@ -1,4 +1,4 @@
-import { contradictionOf, createExportCheck, doubtfulJson, runToEnd, verifyWorkflowExport } from '@countersign/engine'
+import { contradictionOf, createExportCheck, doubtfulJson, verifyWorkflowExport } from '@countersign/engine'
 import type { ChainedEvent, ChainedWorkflowEvent, JsonValue, LedgerHead, SignedHead } from '@countersign/protocol'
 import { type PackedText, packText, unpackText } from '../base/packed-text.js'
 import { PLANS } from '../store/archives/archived-rows.js'
@@ -173,7 +173,7 @@ const NO_EVENTS = { seq: 1, problem: 'it has no events' }
 
 function brokenAtEnd({ head, stored }: Session, check: Current['check']): CheckedLedger['broken'] {
   const [state, recent] = stored.map((text) => JSON.parse(unpackText(text)))
-  const result = runToEnd(check.end({ head, state: { ...state, recent } as JsonValue }))
+  const result = check.end({ head, state: { ...state, recent } as JsonValue })
   return result.ok ? null : { seq: result.brokenAt, problem: result.problem }
 }
 

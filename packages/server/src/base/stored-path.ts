@@ -1,5 +1,4 @@
-import { compilePath, locationPath, type Plan, type Steps, stringifyInSteps } from '@countersign/engine'
-import type { JsonValue } from '@countersign/protocol'
+import { compilePath, locationPath, type Plan } from '@countersign/engine'
 
 type Contract = Plan['contracts'] extends ReadonlyMap<string, infer Item> ? Item : never
 
@@ -32,17 +31,7 @@ export function wordsOf(contract: Contract | undefined): ReadonlySet<string> {
   if (contract === undefined) return NONE
   const known = names.get(contract)
   if (known !== undefined) return known
-  const found = wordsIn(JSON.stringify(contract.definition))
+  const found = new Set(JSON.stringify(contract.definition).match(/[\p{L}\p{N}_-]+/gu))
   names.set(contract, found)
   return found
 }
-
-/** Gets ready for `storedPath`, with other work in between: a contract may have a megabyte. */
-export function* learnWords(contract: Contract | undefined): Steps<void> {
-  if (contract === undefined || names.has(contract)) return
-  const text = yield* stringifyInSteps(contract.definition as unknown as JsonValue)
-  yield
-  names.set(contract, wordsIn(text))
-}
-
-const wordsIn = (text: string): ReadonlySet<string> => new Set(text.match(/[\p{L}\p{N}_-]+/gu))

@@ -4,10 +4,9 @@ import { groupBy } from '../base/group-by.js'
 import type { Log } from '../base/log.js'
 import type { Budget } from '../base/memory/budget.js'
 import type { CaptureRecorder } from '../context/context.js'
-import { inOwedTurns } from '../context/work.js'
 import type { Database } from '../postgres/database.js'
 import { databaseTrouble } from '../postgres/database-error.js'
-import { captureTextsInSteps, type NewCapture, storeGovernedCaptures } from '../store/captures/captures.js'
+import { captureTexts, type NewCapture, storeGovernedCaptures } from '../store/captures/captures.js'
 import { heldBytes } from './held-bytes.js'
 import { saltsOf, stripCapture } from './strip-capture.js'
 
@@ -43,7 +42,7 @@ export function createCaptureRecorder(
       const captures = noted.map(({ capture }) => capture)
       const salts = saltsOf([...new Set(captures.map(({ agent }) => agent))], random)
       try {
-        const texts = await inOwedTurns(tenantId, captureTextsInSteps(captures))
+        const texts = captureTexts(captures)
         await database.transaction(tenantId, (tx) => storeGovernedCaptures(tx, tenantId, texts, salts))
       } catch (error) {
         log.warn({ error, captures: captures.length }, 'captures of governed sessions could not be stored')

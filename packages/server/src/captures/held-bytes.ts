@@ -6,8 +6,8 @@ const STRING_BYTES = 16
 const CHARACTER_BYTES = 2
 
 /**
- * About what plain data takes in memory. Every proposal is noted, so nothing is written out to measure it; a body has few
- * enough values to look at each (`LIMITS.bodyValues`), and is not deep (`LIMITS.jsonDepth`).
+ * About what plain data takes in memory. Every proposal is noted, so nothing is written out to measure it; a body is
+ * not deep (`LIMITS.jsonDepth`).
  */
 export function heldBytes(value: unknown): number {
   if (typeof value === 'string') return MEMBER_BYTES + STRING_BYTES + CHARACTER_BYTES * value.length

@@ -1,8 +1,6 @@
-import { runToEnd } from '@countersign/engine'
 import { type CaptureItem, captureItemSchema, type JsonValue, LIMITS, ROUTES } from '@countersign/protocol'
 import { sha256 } from '../base/crypto/secrets.js'
-import { firstFaults } from '../context/first-faults.js'
-import { checked, parsedBytes, READ_BESIDE, REFUSED, readJson, shaped } from '../context/json-body.js'
+import { checked, faultsOf, REFUSED, readJson, shaped } from '../context/json-body.js'
 import type { OfferedTool, ReadCaptures } from '../context/tasks.js'
 import { captureTexts } from '../store/captures/captures.js'
 import { offeredIn, stripCapture } from './strip-capture.js'
@@ -21,8 +19,7 @@ export function readCaptures({
   readonly tenantId: string
 }): ReadCaptures {
   const route = ROUTES.ingestCaptures
-  runToEnd(parsedBytes(body, READ_BESIDE))
-  const { captures } = checked(route.body, runToEnd(readJson(body, route)), 'body') as { captures: JsonValue[] }
+  const { captures } = checked(route.body, readJson(body, route), 'body') as { captures: JsonValue[] }
   const items = new Map<string, CaptureItem>()
   const rejected: Rejected[] = []
   let repeated = 0
@@ -54,7 +51,7 @@ const MAX_ITEM_BYTES = LIMITS.bodyBytes
 function readItem(raw: JsonValue, mayBeLarge: boolean): ReadItem {
   const read = shaped(captureItemSchema, raw)
   if (read === REFUSED) {
-    const [fault] = runToEnd(firstFaults(captureItemSchema, raw, 1))
+    const [fault] = faultsOf(captureItemSchema, raw)
     return refuse('INVALID_CAPTURE', `${fault?.path.join('.') || 'item'}: ${fault?.message ?? 'not a capture'}`)
   }
   const item = read as CaptureItem

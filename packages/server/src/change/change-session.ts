@@ -1,17 +1,15 @@
 import type { Plan } from '@countersign/engine'
 import { ApiError } from '../base/api-error.js'
 import type { Context, RecentKey } from '../context/context.js'
-import { largeStates, largeStops } from '../context/places.js'
-import { inFind, inStatement } from '../context/work.js'
+import { inFind, inStatement, inTransaction } from '../context/work.js'
 import { databaseTrouble } from '../postgres/database-error.js'
 import type { Query } from '../postgres/sql.js'
 import type { SessionChange } from '../store/sessions/session-change.js'
 import type { SessionRow } from '../store/sessions/session-row.js'
-import { lockSession } from '../store/sessions/sessions.js'
+import { loadSession, lockSession } from '../store/sessions/sessions.js'
 import { isLimitTaken } from '../store/sessions/shared-counts.js'
 import { writeChange } from '../store/sessions/write-change.js'
 import { loadWorkflow, lockWorkflowOfSession, type WorkflowRow } from '../store/workflows/workflows.js'
-import { inTransactionOnSessions, loadInTurn } from './load-in-turn.js'
 
 /** A session as one statement read it, and the plan that governs it. */
 export interface LoadedSession {
@@ -188,12 +186,12 @@ async function decideLocked<Reply>(
   { workflow: withWorkflow = false, withoutPlan = false, ...options }: ChangeOptions & { readonly workflow?: boolean },
 ): Promise<Outcome<Reply>> {
   const { tenantId } = ctx.tenant
-  return inTransactionOnSessions(
+  return inTransaction(
     ctx,
-    async (tx, reads) => {
+    async (tx) => {
       if (withWorkflow) await lockWorkflowOfSession(tx, tenantId, sessionId)
       if (!(await lockSession(tx, tenantId, sessionId))) throw new ApiError('NOT_FOUND')
-      const session = await reads.session(sessionId)
+      const session = await loadSession(tx, tenantId, sessionId)
       if (session === null) throw new ApiError('NOT_FOUND')
       const { workflowId } = session.fixed
       const workflow = withWorkflow && workflowId !== null ? await loadWorkflow(tx, tenantId, workflowId) : null
@@ -204,7 +202,7 @@ async function decideLocked<Reply>(
       if (outcome.change && !(await writeChange(tx, outcome.change))) throw new Error('a locked session was changed')
       return outcome
     },
-    { ...options, places: placesFor({ withoutPlan }) },
+    options,
   )
 }
 
@@ -222,13 +220,10 @@ async function loadAgain(
   sessionId: string,
   options: Pick<ChangeOptions, 'withoutPlan'>,
 ): Promise<LoadedSession> {
-  const session = await loadInTurn(ctx, sessionId, placesFor(options))
+  const session = await inFind(ctx, (sql) => loadSession(sql, ctx.tenant.tenantId, sessionId))
   if (session === null) throw new ApiError('NOT_FOUND')
   return unlocked(ctx, session, options)
 }
-
-/** Without a plan a session is stopped: that waits for nothing else that is done with large ones. */
-const placesFor = ({ withoutPlan }: Pick<ChangeOptions, 'withoutPlan'>) => (withoutPlan ? largeStops : largeStates)
 
 async function unlocked(
   ctx: Context,

@@ -3,9 +3,11 @@ import type { LedgerHead, SessionEvent, WorkflowEvent } from '@countersign/proto
 import { ApiError } from '../base/api-error.js'
 import type { Context } from '../context/context.js'
 import type { PlanCache } from '../context/plan-cache.js'
+import { inTransaction } from '../context/work.js'
+import type { WorkOptions } from '../postgres/database.js'
 import type { Query, Queryable, Tx } from '../postgres/sql.js'
 import type { NewContent } from '../store/sessions/content.js'
-import { lockSessions } from '../store/sessions/sessions.js'
+import { loadSession, lockSessions } from '../store/sessions/sessions.js'
 import { writeChange } from '../store/sessions/write-change.js'
 import {
   appendWorkflowEvents,
@@ -17,14 +19,12 @@ import {
 } from '../store/workflows/workflows.js'
 import { advance } from './advance.js'
 import { type LoadedSession, NO_PLAN } from './change-session.js'
-import { inTransactionOnSessions, type LockedReads } from './load-in-turn.js'
 
 /** A workflow behind its lock: nothing of it, its handoffs and holds can change until the transaction ends. */
 export interface LockedWorkflow {
   readonly tx: Tx
   readonly workflow: WorkflowRow
   readonly plans: PlanCache
-  readonly reads: LockedReads
 }
 
 /** Decides on a workflow and writes the decision in one transaction. 404 when the tenant has none by this id. */
@@ -32,24 +32,16 @@ export async function changeWorkflow<T>(
   ctx: Context,
   workflowId: string,
   change: (locked: LockedWorkflow) => Promise<T>,
-  options: Parameters<typeof inTransactionOnSessions>[2] = {},
+  options: WorkOptions = {},
 ): Promise<T> {
-  return inTransactionOnSessions(
-    ctx,
-    async (tx, reads) => change(await openLocked(ctx, { tx, reads }, workflowId)),
-    options,
-  )
+  return inTransaction(ctx, async (tx) => change(await openLocked(ctx, tx, workflowId)), options)
 }
 
-export async function openLocked(
-  ctx: Context,
-  { tx, reads }: Pick<LockedWorkflow, 'tx' | 'reads'>,
-  workflowId: string,
-): Promise<LockedWorkflow> {
+export async function openLocked(ctx: Context, tx: Tx, workflowId: string): Promise<LockedWorkflow> {
   const isThere = await lockWorkflow(tx, ctx.tenant.tenantId, workflowId)
   const workflow = isThere ? await loadWorkflow(tx, ctx.tenant.tenantId, workflowId) : null
   if (workflow === null) throw new ApiError('NOT_FOUND')
-  return { tx, workflow, plans: ctx.app.plans, reads }
+  return { tx, workflow, plans: ctx.app.plans }
 }
 
 export function requireLive({ workflow }: LockedWorkflow): void {
@@ -68,11 +60,8 @@ export async function lockMembers(
 }
 
 /** A session that is behind its lock already. 404 for one that is not in the workflow. */
-export async function loadMember(
-  { tx, workflow, plans, reads }: LockedWorkflow,
-  sessionId: string,
-): Promise<LoadedSession> {
-  const session = await reads.session(sessionId)
+export async function loadMember({ tx, workflow, plans }: LockedWorkflow, sessionId: string): Promise<LoadedSession> {
+  const session = await loadSession(tx, workflow.tenantId, sessionId)
   if (session?.fixed.workflowId !== workflow.workflowId) throw new ApiError('NOT_FOUND')
   const query: Query = (fn) => fn(tx)
   return { session, plan: await plans.ofSession(query, session.fixed), query, locked: true, workflow }
@@ -82,9 +71,9 @@ type WithoutPlans = Omit<LockedWorkflow, 'plans'>
 
 /** A session of the workflow behind its lock, for what is decided without its plan. 404 for one that is not in it. */
 export async function lockMemberWithoutPlan(locked: WithoutPlans, sessionId: string): Promise<LoadedSession> {
-  const { tx, workflow, reads } = locked
+  const { tx, workflow } = locked
   await lockSessions(tx, workflow.tenantId, [sessionId])
-  const session = await reads.session(sessionId)
+  const session = await loadSession(tx, workflow.tenantId, sessionId)
   if (session?.fixed.workflowId !== workflow.workflowId) throw new ApiError('NOT_FOUND')
   return { session, plan: NO_PLAN, query: (fn) => fn(tx), locked: true, workflow }
 }
@@ -93,11 +82,11 @@ export async function lockMemberWithoutPlan(locked: WithoutPlans, sessionId: str
  * All sessions of the workflow behind their locks, one after another: their states may have megabytes each. For what is
  * decided without their plans.
  */
-export async function* everyMember({ tx, workflow, reads }: WithoutPlans): AsyncGenerator<LoadedSession> {
+export async function* everyMember({ tx, workflow }: WithoutPlans): AsyncGenerator<LoadedSession> {
   const sessionIds = await listSessionsOfWorkflow(tx, workflow)
   await lockSessions(tx, workflow.tenantId, sessionIds)
   for (const sessionId of sessionIds) {
-    const session = await reads.session(sessionId)
+    const session = await loadSession(tx, workflow.tenantId, sessionId)
     if (session === null) throw new Error('a locked session is gone')
     yield { session, plan: NO_PLAN, query: (fn) => fn(tx), locked: true, workflow }
   }

@@ -11,32 +11,25 @@ import {
   releasedDraws,
   type SharedCounts,
   sha256Hex,
-  sharedDrawsInSteps,
+  sharedDraws,
   type Verdict,
 } from '@countersign/engine'
 import type { LedgerBody } from '@countersign/protocol'
-import type { Context } from '../context/context.js'
 import type { SessionRow } from '../store/sessions/session-row.js'
 import { loadCounts, type NewCount } from '../store/sessions/shared-counts.js'
 import type { StickyLabels } from '../store/sessions/sticky-labels.js'
 import type { LoadedSession } from './change-session.js'
-import { judgeInTurn } from './judge-in-turn.js'
 
 /** What is used of the shared limits that a turn depends on. `response` is null before there is one. */
 export async function loadSharedCounts(
-  ctx: Context,
-  loaded: LoadedSession,
+  { session, plan, query }: LoadedSession,
   response: ReadResponse | null,
 ): Promise<SharedCounts> {
-  const { session, plan, query } = loaded
   const { fixed } = session
   const counts = { salt: saltOf(session), party: partyOf(session) }
-  const draws = await judgeInTurn(ctx, loaded, sharedDrawsInSteps(plan, counts, response), { isWhole: false })
-  const wanted = draws.map(({ limit, id }) => ({ name: limit.name, id }))
+  const wanted = sharedDraws(plan, counts, response).map(({ limit, id }) => ({ name: limit.name, id }))
   const used = wanted.length === 0 ? new Map() : await query((sql) => loadCounts(sql, fixed.tenantId, wanted))
-  const asked = new Set(wanted.map(({ id }) => id))
-  // What it took too many steps to ask about is not known.
-  return { ...counts, used: (id) => used.get(id) ?? (asked.has(id) ? [] : null) }
+  return { ...counts, used: (id) => used.get(id) ?? [] }
 }
 
 /** A session whose plan shares limits was created with a salt. */

@@ -1,5 +1,4 @@
 import type { CaptureItem, Input, MailDelivery, Quota, Reply, Route, RouteName, Routes } from '@countersign/protocol'
-import type { ApiError } from '../base/api-error.js'
 import type { Config } from '../base/config.js'
 import type { DeviceTokens } from '../base/crypto/device-tokens.js'
 import type { LedgerSigner } from '../base/crypto/ledger-keys.js'
@@ -7,7 +6,6 @@ import type { Passwords } from '../base/crypto/passwords.js'
 import type { Random } from '../base/crypto/secrets.js'
 import type { AccessTokens } from '../base/crypto/tokens.js'
 import type { Log } from '../base/log.js'
-import type { Cache } from '../base/memory/cache.js'
 import type { Memories } from '../base/memory/memories.js'
 import type { Metrics } from '../base/metrics.js'
 import type { Database } from '../postgres/database.js'
@@ -30,8 +28,6 @@ export interface Services {
   /** Everything below that remembers is opened here. */
   readonly memories: Memories
   readonly plans: PlanCache
-  /** What was wrong with plans that were refused, by tenant and hash: the same plan is not prepared to be refused again. */
-  readonly refusedPlans: Cache<ApiError>
   readonly sessions: SessionCache
   readonly captures: CaptureRecorder
   readonly offeredTools: OfferedMemory

@@ -1,60 +1,12 @@
-import {
-  holdsNul,
-  measureJson,
-  parseStrictJsonInSteps,
-  runToEnd,
-  type Steps,
-  type StrictJson,
-} from '@countersign/engine'
+import { holdsNul, parseStrictJson } from '@countersign/engine'
 import { type JsonValue, LIMITS, ROUTES, type Route } from '@countersign/protocol'
 import { z } from 'zod'
 import { ApiError } from '../base/api-error.js'
-import { firstFaults } from './first-faults.js'
 
 /** The value of a body, or 400. */
-export function* readJson(bytes: Uint8Array, route: JsonRules = {}): Steps<JsonValue> {
+export function readJson(bytes: Uint8Array, { anyData }: Pick<Route, 'anyData'> = {}): JsonValue {
   const text = decode(bytes)
-  yield
-  const json = yield* parseStrictJsonInSteps(text, limitsOf(route))
-  yield
-  return storable(text, json)
-}
-
-type JsonRules = Pick<Route, 'anyData'>
-
-/** Up to here a body is not measured: as objects it takes at most so many times its length. */
-const UNMEASURED_BYTES = 256 * 1024
-const MOST_PER_BYTE = 20
-
-/** How many values a body may hold, and how many different names its members may have. */
-export interface BodyLimits {
-  readonly values: number
-  readonly names: number
-}
-
-/** What a body may hold that is parsed in one piece on the main thread: about 30 ms. */
-export const READ_HERE: BodyLimits = { values: LIMITS.bodyValues, names: LIMITS.bodyNames }
-/** What one may hold that is read in a thread. */
-export const READ_BESIDE: BodyLimits = { values: LIMITS.recordedBodyValues, names: Number.POSITIVE_INFINITY }
-
-/** About what a body takes in memory once it is parsed. 400 where it holds too much. */
-export function* parsedBytes(body: Uint8Array, most: BodyLimits): Steps<number> {
-  if (body.length <= UNMEASURED_BYTES) return body.length * MOST_PER_BYTE
-  const { values, names, bytes } = yield* measureJson(body)
-  if (names > most.names)
-    throw new ApiError('INVALID_REQUEST', {
-      detail: `body: its members have more than ${most.names} different names; send lists, or several requests`,
-    })
-  if (values > most.values)
-    throw new ApiError('INVALID_REQUEST', {
-      detail: `body: it has more than ${most.values} values; send them in several requests`,
-    })
-  return bytes
-}
-
-const limitsOf = ({ anyData }: JsonRules) => ({ maxDepth: LIMITS.jsonDepth, anyData: anyData === true })
-
-function storable(text: string, json: StrictJson): JsonValue {
+  const json = parseStrictJson(text, { maxDepth: LIMITS.jsonDepth, anyData: anyData === true })
   if (!json.ok) throw new ApiError('INVALID_REQUEST', { detail: `body: ${json.problem}` })
   // PostgreSQL cannot store it, and a reader in C would stop at it.
   if (holdsNul(text)) throw new ApiError('INVALID_REQUEST', { detail: 'body: a string contains a NUL character' })
@@ -72,18 +24,33 @@ function decode(bytes: Uint8Array): string {
 }
 
 /** What a shape makes of a part of a request, or 400 with its first faults. */
-export function* checkedInSteps(schema: z.ZodType, value: unknown, where: 'path' | 'query' | 'body'): Steps<unknown> {
+export function checked(schema: z.ZodType, value: unknown, where: 'path' | 'query' | 'body'): unknown {
   const read = shaped(schema, value)
   if (read !== REFUSED) return read
-  const faults = yield* firstFaults(schema, value)
-  const errors = faults.map(({ path, message }) => ({ path: [where, ...path].join('.'), message }))
-  const first = errors[0]
+  const errors = faultsOf(schema, value).map(({ path, message }) => ({ path: [where, ...path].join('.'), message }))
+  const [first] = errors
   throw new ApiError('INVALID_REQUEST', { detail: `${first?.path}: ${first?.message}`, errors })
 }
 
-/** The same in one piece, for what is small or read in a thread. */
-export const checked = (schema: z.ZodType, value: unknown, where: 'path' | 'query' | 'body'): unknown =>
-  runToEnd(checkedInSteps(schema, value, where))
+/** What is wrong with a part of a value, and where. */
+export interface Fault {
+  readonly path: readonly string[]
+  readonly message: string
+}
+
+/** The first faults of a value that does not have the shape. */
+export const faultsOf = (schema: z.ZodType, value: unknown): Fault[] =>
+  (schema.safeParse(value).error?.issues ?? []).slice(0, MOST_FAULTS).map(({ path, message }) => ({
+    path: path.map((part) => cut(String(part))),
+    message: cut(message),
+  }))
+
+const MOST_FAULTS = 10
+
+/** A name or a message may be as long as the body that it is about. */
+const cut = (text: string): string => (text.length > MOST_CHARACTERS ? `${text.slice(0, MOST_CHARACTERS)}…` : text)
+
+const MOST_CHARACTERS = 500
 
 /** A large shape takes a tenth of a second to compile. At the start, nobody waits for it. */
 export function warmShapes(): void {

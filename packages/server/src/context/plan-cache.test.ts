@@ -4,8 +4,6 @@ import { expect, test } from 'vitest'
 import { createCache } from '../base/memory/cache.js'
 import { createPlanCache } from './plan-cache.js'
 
-const by = { tenantId: 'ten_1', isOwed: false }
-
 const compiled = (lte: number): CompiledSession => {
   const contract = { tool: 'pay', argument_value_invariants: [{ path: '$.amount', lte }] }
   const result = compilePlan({ contracts: [{ file: 'pay.yaml', value: contract }] })
@@ -15,9 +13,9 @@ const compiled = (lte: number): CompiledSession => {
 
 test('a plan is made ready once, whoever sends it, and another one is another', async () => {
   const cache = createPlanCache(createCache({ boundBytes: 1e6, share: 1 }))
-  const first = await cache.prepare(compiled(500), { by })
-  const again = await cache.prepare(JSON.parse(JSON.stringify(compiled(500))), { by })
-  const other = await cache.prepare(compiled(501), { by })
+  const first = await cache.prepare(compiled(500), 'ten_1')
+  const again = await cache.prepare(JSON.parse(JSON.stringify(compiled(500))), 'ten_1')
+  const other = await cache.prepare(compiled(501), 'ten_1')
   if (!first.ok || !again.ok || !other.ok) throw new Error('a plan was refused')
   expect(again.plan).toBe(first.plan)
   expect(other.plan.hash).not.toBe(first.plan.hash)
@@ -31,22 +29,16 @@ test('a plan with a fault is refused each time, and the least recently used one 
   const [contract] = compiled(500).contracts
   const twice = { ...compiled(500), contracts: [contract, contract] } as CompiledSession
   expect(preparePlan(twice).ok).toBe(false)
-  for (let time = 0; time < 2; time++) expect((await cache.prepare(twice, { by })).ok).toBe(false)
-  const first = await cache.prepare(compiled(500), { by })
-  await cache.prepare(compiled(501), { by })
-  const again = await cache.prepare(compiled(500), { by })
+  for (let time = 0; time < 2; time++) expect((await cache.prepare(twice, 'ten_1')).ok).toBe(false)
+  const first = await cache.prepare(compiled(500), 'ten_1')
+  await cache.prepare(compiled(501), 'ten_1')
+  const again = await cache.prepare(compiled(500), 'ten_1')
   expect(first.ok && again.ok && again.plan).not.toBe(first.ok && first.plan)
-})
-
-test('requests that need the same plan at once share one preparation', async () => {
-  const cache = createPlanCache(createCache({ boundBytes: 1e6, share: 1 }))
-  const [first, second] = await Promise.all([compiled(500), compiled(500)].map((plan) => cache.prepare(plan, { by })))
-  expect(first?.ok && second?.ok && first.plan === second.plan).toBe(true)
 })
 
 test('a plan that is too heavy to be remembered is prepared each time', async () => {
   const cache = createPlanCache(createCache({ boundBytes: 100, share: 1 }))
-  const [first, second] = [await cache.prepare(compiled(500), { by }), await cache.prepare(compiled(500), { by })]
+  const [first, second] = [await cache.prepare(compiled(500), 'ten_1'), await cache.prepare(compiled(500), 'ten_1')]
   expect([first.ok, second.ok]).toEqual([true, true])
   expect(first.ok && second.ok && first.plan !== second.plan).toBe(true)
 })

@@ -22,7 +22,6 @@ import type { CaptureTexts } from '../store/captures/captures.js'
 import type { LearnedToolChange, StoredOffer } from '../store/captures/learned-tools.js'
 import type { PlanFile } from '../store/governance/governance-plans.js'
 import type { CapturedScope, WrittenReport } from '../store/runs/runs.js'
-import type { RefusedPlan } from './plan-cache.js'
 
 /**
  * What is computed in the worker thread (decision 0015). Large things travel as JSON text: this process hands it from the
@@ -45,8 +44,6 @@ export type Tasks = {
   /** The report of a run, as JSON. */
   reportRun: { input: Pick<PageToJudge, 'plan' | 'tally'>; output: string }
   judgeFixtures: { input: { plan: RunPlan; fixtures: string }; output: WrittenReport }
-  /** What is wrong with a plan, given as JSON. Null for one that can be used. */
-  tryPlan: { input: string; output: RefusedPlan | null }
   compilePack: { input: readonly PlanFile[]; output: PackCompilation }
   /** What a plan changes of another, what stands in its way, and what to look at. */
   comparePlans: { input: PlansToCompare; output: PlanComparison }
@@ -117,10 +114,7 @@ export interface ReadRun {
   readonly against: CapturedScope | { readonly fixtures: string }
 }
 
-/** A refused one with how long it took to find out. */
-export type PackCompilation =
-  | CompiledPack
-  | { readonly ok: false; readonly errors: readonly CompileNote[]; readonly ms: number }
+export type PackCompilation = CompiledPack | { readonly ok: false; readonly errors: readonly CompileNote[] }
 
 /** A pack that compiles. */
 export interface CompiledPack {

@@ -1,16 +1,9 @@
-import { setImmediate } from 'node:timers/promises'
-import type { Steps } from '@countersign/engine'
-import { bucketFor } from '@countersign/protocol'
 import { ApiError, unauthenticated } from '../base/api-error.js'
-import { takeStep } from '../base/work/held-thread.js'
-import { turns, type WorkOwner } from '../base/work/in-turns.js'
 import { TaskFailed } from '../base/work/worker-thread.js'
 import type { WorkOptions } from '../postgres/database.js'
 import type { Sql, Tx } from '../postgres/sql.js'
-import { chargeTokens } from '../store/accounts/buckets.js'
 import { holdSignIn } from '../store/accounts/refresh-tokens.js'
 import type { Context, RequestScope } from './context.js'
-import type { HttpRequest } from './http-request.js'
 import type { Tasks } from './tasks.js'
 
 /** Runs `fn` in one transaction of the tenant. Everything inside uses its `tx`, no other connection. */
@@ -37,6 +30,13 @@ export const inFind = <T>({ app, tenant }: Context, fn: (sql: Sql) => Promise<T>
 export const inStatement = <T>({ app, tenant }: Context, fn: (sql: Sql) => Promise<T>): Promise<T> =>
   app.database.single(tenant.tenantId, fn)
 
+/** Whose work it is. */
+export interface WorkOwner {
+  readonly tenantId: string
+  /** Accepted already, so that it is not refused: the next part of a request. */
+  readonly isOwed: boolean
+}
+
 /** Requests whose first long work was accepted: the rest of it is not refused halfway. */
 const accepted = new WeakSet<RequestScope>()
 
@@ -44,48 +44,6 @@ export function workOwner({ tenant, request }: Context): WorkOwner {
   const isOwed = accepted.has(request)
   accepted.add(request)
   return { tenantId: tenant.tenantId, isOwed }
-}
-
-/** Does long work of a request in turns with that of other tenants. Throws 429 or 503 before anything is done. */
-export const inTurns = async <Result>(ctx: Context, steps: Steps<Result>): Promise<Result> =>
-  (await turns.run(workOwner(ctx), steps)).value
-
-/** A request with a longer body does its work piece by piece: a megabyte is tens of milliseconds at every stage. */
-const LONG_BODY_BYTES = 32 * 1024
-
-export const isLong = ({ bodyBytes }: HttpRequest): boolean => bodyBytes > LONG_BODY_BYTES
-
-/** Does work that was accepted already in turns with that of other tenants. It is never refused. */
-export async function inOwedTurns<Result>(owner: string, steps: Steps<Result>): Promise<Result> {
-  const { value } = await turns.run({ tenantId: owner, isOwed: true }, steps)
-  // What follows is the next piece of as much work: requests that came meanwhile go first.
-  await setImmediate()
-  return value
-}
-
-/** The same for what a request brought. Where its body is short it is done at once, which mostly takes less in all. */
-export const inTurnsIfLong = async <Result>(
-  { tenant, request }: Context,
-  steps: Steps<Result>,
-  atOnce: () => Result,
-): Promise<Result> => (isLong(request.http) ? inOwedTurns(tenant.tenantId, steps) : atOnce())
-
-const PIECE_MS = 5
-
-/** Each waits for the one before it, so that one piece is done in a turn of the event loop, however many there are. */
-let lastPiece: Promise<void> = Promise.resolve()
-
-/** Does work for which others wait at a lock: it takes no turns, and others go first after every piece. */
-export async function inPieces<Result>(owner: string, steps: Steps<Result>): Promise<Result> {
-  let begunMs = performance.now()
-  for (;;) {
-    const step = takeStep(owner, steps)
-    if (step.done === true) return step.value
-    if (performance.now() - begunMs < PIECE_MS) continue
-    lastPiece = lastPiece.then(() => setImmediate())
-    await lastPiece
-    begunMs = performance.now()
-  }
 }
 
 /** A larger body is read in the thread: parsing, checking and writing out a megabyte takes tens of milliseconds. */
@@ -114,7 +72,7 @@ export async function readBeside<Name extends Reading>(
   }
 }
 
-type PlanTask = 'tryPlan' | 'compilePack' | 'comparePlans' | 'describePack' | 'findDrift' | 'judgePlayground'
+type PlanTask = 'compilePack' | 'comparePlans' | 'describePack' | 'findDrift' | 'judgePlayground'
 
 /**
  * Reads, compiles or compares what people wrote, in the thread for that: a file of 200 kB takes a second, and nothing
@@ -131,21 +89,7 @@ export async function inPlanThread<Name extends PlanTask>(
   } catch (error) {
     if (!(error instanceof TaskFailed)) throw error
     ctx.app.log.warn({ tenant_id: tenantId, error }, 'a plan was too much for the thread that reads plans')
-    await chargeForTime(ctx, error.ms)
     const detail = `the plan could not be read or compared: ${error.why}; write fewer or shorter files and rules`
     throw new ApiError('PLAN_INVALID', { detail, problems: [detail] })
   }
-}
-
-/** Time that costs one request more. */
-const MS_PER_TOKEN = 100
-
-/** Counts work that was refused in the end as further requests of its tenant. */
-export async function chargeForTime(ctx: Context, ms: number): Promise<void> {
-  const tokens = Math.floor(ms / MS_PER_TOKEN)
-  if (tokens === 0) return
-  const { tenantId: owner, quota } = ctx.tenant
-  const throttle = ctx.signIn === null ? 'write' : 'dashboard'
-  const from = bucketFor(ctx.app.config.quotas[quota], { method: 'POST', throttle })
-  if (from !== null) await inStatement(ctx, (sql) => chargeTokens(sql, { owner, bucket: from.bucket, tokens }))
 }

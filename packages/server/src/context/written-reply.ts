@@ -4,3 +4,7 @@ export class WrittenReply<Of> {
   declare readonly of?: Of
   constructor(readonly text: string) {}
 }
+
+/** A reply as JSON. */
+export const writeReply = (reply: unknown): string =>
+  reply instanceof WrittenReply ? reply.text : JSON.stringify(reply)

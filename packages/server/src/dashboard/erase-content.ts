@@ -1,13 +1,16 @@
 import type { Input, Reply, Routes } from '@countersign/protocol'
 import { ApiError } from '../base/api-error.js'
+import { createFairGate } from '../base/work/fair-gate.js'
 import { forgetSession } from '../captures/forget-session.js'
 import { audit } from '../context/audit.js'
 import type { UserContext } from '../context/context.js'
-import { erasures } from '../context/places.js'
 import { inFind, inTransaction } from '../context/work.js'
 import { holdAgentOf, type LearnedSession, listLearnedCaptures } from '../store/captures/forgetting.js'
 import { eraseContent as eraseStoredContent } from '../store/sessions/content.js'
 import { lockSession } from '../store/sessions/sessions.js'
+
+/** Each holds what was learned of an agent, up to 32 MB. */
+const gate = createFairGate({ what: 'erasures of this tenant', atOnce: 4, atOnceOfOwner: 1, perOwner: 8, inAll: 64 })
 
 /** How often it is begun again when more was learned of the session meanwhile. */
 const MOST_TRIES = 5
@@ -29,8 +32,7 @@ export async function eraseContent(
 async function forgetLearned(ctx: UserContext, session: LearnedSession): Promise<void> {
   const [learned] = await inFind(ctx, (sql) => listLearnedCaptures(sql, session, 1))
   if (learned === undefined) return
-  await erasures.take(ctx)
-  await forgetSession(ctx.app, session)
+  await gate.run(session.tenantId, () => forgetSession(ctx.app, session))
 }
 
 /** False when something was learned of the session since it was forgotten. */

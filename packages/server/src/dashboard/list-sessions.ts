@@ -1,13 +1,8 @@
 import type { Input, Reply, Routes } from '@countersign/protocol'
 import { pageByTime, readTimeCursor } from '../base/time-cursor.js'
 import type { Context } from '../context/context.js'
-import { largeReplies } from '../context/places.js'
 import { inRead } from '../context/work.js'
-import {
-  listSessions as listStoredSessions,
-  type SessionFilter,
-  type SessionPage,
-} from '../store/dashboard/session-list.js'
+import { listSessions as listStoredSessions } from '../store/dashboard/session-list.js'
 import { sessionRow } from './session-row.js'
 
 /** Sessions by their start, filtered, page by page: for people and for programs of the tenant. */
@@ -30,15 +25,6 @@ export async function listSessions(
     below: readTimeCursor(query.cursor),
     limit: query.limit + 1,
   }
-  const { rows, stopped, isCut } = await loadPage(ctx, filter)
+  const { rows, stopped, isCut } = await inRead(ctx, (sql) => listStoredSessions(sql, filter))
   return pageByTime(rows, query.limit, { view: sessionRow, id: ({ sessionId }) => sessionId, stopped, isCut })
-}
-
-/** Whether a page is large shows when it is read: then it is read again, with a place. */
-async function loadPage(ctx: Context, filter: Omit<SessionFilter, 'mayBeLarge'>): Promise<SessionPage> {
-  const load = (mayBeLarge: boolean) => inRead(ctx, (sql) => listStoredSessions(sql, { ...filter, mayBeLarge }))
-  const page = await load(false)
-  if (!page.isCut) return page
-  await largeReplies.take(ctx)
-  return load(true)
 }

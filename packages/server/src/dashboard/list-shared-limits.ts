@@ -1,8 +1,8 @@
-import { bucketEndMs, limitIdFor, type NamedLimit, type Steps } from '@countersign/engine'
+import { bucketEndMs, limitIdFor, type NamedLimit } from '@countersign/engine'
 import { type Input, type Reply, type Routes, type SharedLimitUsage, windowMs } from '@countersign/protocol'
 import { groupBy } from '../base/group-by.js'
 import type { UserContext } from '../context/context.js'
-import { inRead, inTurns } from '../context/work.js'
+import { inRead } from '../context/work.js'
 import {
   findLimitUsage,
   KEYS_READ,
@@ -34,24 +34,9 @@ export async function listSharedLimits(
   }
   const perAgent = firstOfEach(rows).filter(({ per }) => per === 'agent')
   const agents = perAgent.length === 0 ? [] : await inRead(ctx, (sql) => listAgentNames(sql, tenantId))
-  const names = await inTurns(
-    ctx,
-    namesInSteps(agents, (agent) => perAgent.flatMap((limit) => ids(limit, [agent]))),
-  )
+  // The agent behind each id: ids are hashes.
+  const names = new Map(perAgent.flatMap((limit) => ids(limit, agents)).map(({ id, key: agent }) => [id, agent]))
   return { limits: limitsOf(rows, names), more }
-}
-
-/** The agent behind each id: ids are hashes, and there are as many to try as limits times agents. */
-function* namesInSteps(
-  agents: readonly string[],
-  idsOf: (agent: string) => readonly { readonly id: string }[],
-): Steps<Map<string, string>> {
-  const names = new Map<string, string>()
-  for (const agent of agents) {
-    for (const { id } of idsOf(agent)) names.set(id, agent)
-    yield
-  }
-  return names
 }
 
 const limitKey = ({ name, per, counts, window }: NamedLimit) => JSON.stringify([name, per, counts, window])

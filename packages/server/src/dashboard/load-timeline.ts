@@ -1,29 +1,12 @@
-import {
-  applyEvent,
-  initialState,
-  type Plan,
-  type SessionState,
-  type Steps,
-  snapshotOf,
-  stringifyInSteps,
-} from '@countersign/engine'
-import type {
-  ChainedEvent,
-  Input,
-  JsonValue,
-  LedgerBody,
-  Reply,
-  Routes,
-  SessionEvent,
-  TimelineItem,
-} from '@countersign/protocol'
+import { applyEvent, initialState, type Plan, type SessionState, snapshotOf } from '@countersign/engine'
+import type { ChainedEvent, Input, LedgerBody, Reply, Routes, SessionEvent, TimelineItem } from '@countersign/protocol'
 import { loadForDecision } from '../change/change-session.js'
 import type { UserContext } from '../context/context.js'
-import { inRead, inTurns } from '../context/work.js'
+import { inRead } from '../context/work.js'
 import { changedParts, checkContent } from '../ledgers/content-check.js'
 import { requireStillStored } from '../ledgers/still-stored.js'
 import { reportChanged } from '../ledgers/verify-ledger.js'
-import { findEventsAt, loadEvents, PAGE_BYTES, readEvents } from '../store/sessions/ledger.js'
+import { loadEvents, loadEventsAt, PAGE_BYTES } from '../store/sessions/ledger.js'
 import type { FixedSession } from '../store/sessions/session-row.js'
 import { loadReceipts, loadTurns, type StoredTurn } from '../store/sessions/stored-turns.js'
 import { changedApprovals, type ReceiptEvents, timelineCalls } from './timeline-calls.js'
@@ -48,7 +31,7 @@ export async function loadTimeline(
   const events = cutAt === null ? read : read.filter(({ seq }) => seq < cutAt)
   const receipts = await receiptsOf(ctx, fixed, events)
   await inRead(ctx, (sql) => requireStillStored(sql, fixed))
-  const items = await inTurns(ctx, itemsInSteps({ ctx, fixed, plan, state, turns, receipts }, events))
+  const items = itemsOf({ ctx, fixed, plan, state, turns, receipts }, events)
   const last = items.at(-1)?.seq ?? scope.upTo
   return { items, next: last < scope.upTo ? last : null, head: head.ledger }
 }
@@ -65,21 +48,8 @@ async function stateBefore(
   for (let after = 0; after < scope.upTo; ) {
     const events = await inRead(ctx, (sql) => loadEvents(sql, { ...scope, after, ...FOLD_BATCH }))
     if (events.length === 0) break
-    state = await inTurns(ctx, foldInSteps(state, events, plan))
+    for (const event of events) state = next(state, event, plan)
     after = events.at(-1)?.seq ?? scope.upTo
-  }
-  return state
-}
-
-function* foldInSteps(
-  before: SessionState | null,
-  events: readonly ChainedEvent[],
-  plan: Plan,
-): Steps<SessionState | null> {
-  let state = before
-  for (const event of events) {
-    state = next(state, event, plan)
-    yield
   }
   return state
 }
@@ -103,8 +73,7 @@ async function receiptsOf(
   })
   const stored = await inRead(ctx, (sql) => loadReceipts(sql, fixed, pending))
   const seqs = new Set([...stored.values()].map(({ seq }) => seq))
-  const rows = await inRead(ctx, (sql) => findEventsAt(sql, fixed, [...seqs]))
-  return { stored, events: await inTurns(ctx, readEvents(fixed, rows)) }
+  return { stored, events: await inRead(ctx, (sql) => loadEventsAt(sql, fixed, [...seqs])) }
 }
 
 interface Page {
@@ -118,7 +87,7 @@ interface Page {
 }
 
 /** As many as fit into a page. */
-function* itemsInSteps(page: Page, events: readonly ChainedEvent[]): Steps<TimelineItem[]> {
+function itemsOf(page: Page, events: readonly ChainedEvent[]): TimelineItem[] {
   const items: TimelineItem[] = []
   let { state } = page
   let size = 0
@@ -126,21 +95,19 @@ function* itemsInSteps(page: Page, events: readonly ChainedEvent[]): Steps<Timel
     // What an event left is larger than the event: names of tools, labels, what was offered.
     if (size >= PAGE_BYTES) break
     state = next(state, event, page.plan)
-    const item = yield* itemOf(page, event, state)
+    const item = itemOf(page, event, state)
     items.push(item)
-    yield
-    size += (yield* stringifyInSteps(item as unknown as JsonValue)).length
-    yield
+    size += JSON.stringify(item).length
   }
   return items
 }
 
 /** What contradicts its hash in the ledger is named and not shown. */
-function* itemOf(page: Page, event: ChainedEvent, state: SessionState): Steps<TimelineItem> {
+function itemOf(page: Page, event: ChainedEvent, state: SessionState): TimelineItem {
   const { ctx, fixed, plan, turns, receipts } = page
   const turn = turns.get(event.seq)
   const body = event.body as unknown as LedgerBody<'proposal'>
-  const check = turn === undefined ? null : yield* checkContent(fixed.hashSalt, body, turn)
+  const check = turn === undefined ? null : checkContent(fixed.hashSalt, body, turn)
   const request = turn === undefined || check?.request ? null : turn.request
   const beside = { turn, check, receipts, salt: fixed.hashSalt }
   const changed = isProposal(event)

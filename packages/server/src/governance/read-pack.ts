@@ -1,22 +1,15 @@
 import { type CompileNote, describeNote } from '@countersign/engine'
 import { ApiError } from '../base/api-error.js'
-import { sha256 } from '../base/crypto/secrets.js'
 import type { Context } from '../context/context.js'
-import { refusePlan, requireNotRefused } from '../context/refuse-plan.js'
 import type { CompiledPack } from '../context/tasks.js'
 import { inPlanThread } from '../context/work.js'
 import type { PlanFile } from '../store/governance/governance-plans.js'
 
-/**
- * Compiles the files of a pack. A pack with a fault is refused whole, with every fault by file and line, and at once where
- * the same files were refused before.
- */
+/** Compiles the files of a pack. A pack with a fault is refused whole, with every fault by file and line. */
 export async function readPack(ctx: Context, files: readonly PlanFile[]): Promise<CompiledPack> {
-  const hash = sha256(JSON.stringify(files.map(({ file, text }) => [file, text]))).toString('base64url')
-  requireNotRefused(ctx, hash)
   const pack = await inPlanThread(ctx, 'compilePack', files)
   if (pack.ok) return pack
-  throw await refusePlan(ctx, { hash, problems: pack.errors.map(describeNote), most: MAX_PROBLEMS, ms: pack.ms })
+  throw refusal(pack.errors)
 }
 
 export const refusal = (errors: readonly CompileNote[]): ApiError => {

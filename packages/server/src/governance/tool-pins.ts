@@ -1,11 +1,10 @@
-import { hashValueInSteps, type Steps } from '@countersign/engine'
+import { hashValue } from '@countersign/engine'
 import { type Input, LIMITS, type Reply, type Routes, type ToolPin } from '@countersign/protocol'
 import { ApiError } from '../base/api-error.js'
 import { isoTime } from '../base/iso-time.js'
 import { audit } from '../context/audit.js'
 import type { Context, UserContext } from '../context/context.js'
-import { inFind, inOwedTurns, inRead, inStatement, inTransaction } from '../context/work.js'
-import { writeJson } from '../context/write-json.js'
+import { inFind, inRead, inStatement, inTransaction } from '../context/work.js'
 import {
   approvePinnedChange,
   findPinnedHashes,
@@ -21,30 +20,21 @@ export async function pinTools(
 ): Promise<Reply<Routes['pinTools']>> {
   const { tenantId } = ctx.tenant
   const scope = { tenantId, agent, environment, server }
-  const seen = await inOwedTurns(tenantId, hashInSteps(tools))
+  // By name.
+  const seen = new Map(
+    tools.map(({ name, definition }) => [name, { name, definition, hash: hashValue(definition) }] as const),
+  )
   const names = [...seen.keys()]
   const isPinned = (pinned: ReadonlyMap<string, string>) => (name: string) => pinned.get(name) === seen.get(name)?.hash
   const find = () => inFind(ctx, (sql) => findPinnedHashes(sql, scope, names))
   const before = await find()
   // The usual case writes nothing.
   if (names.every(isPinned(before))) return { changed: [] }
-  const written = await writeJson(tenantId, [...seen.values()])
+  const written = JSON.stringify([...seen.values()])
   const pins = { at: ctx.app.clock(), most: LIMITS.toolPinsPerServer }
   await inStatement(ctx, (sql) => pinSeenTools(sql, scope, { count: seen.size, written }, pins))
   const pinned = isPinned(await find())
   return { changed: names.filter((name) => !pinned(name)) }
-}
-
-type SeenTool = Input<Routes['pinTools']>['body']['tools'][number]
-
-/** By name. */
-function* hashInSteps(tools: readonly SeenTool[]): Steps<Map<string, SeenTool & { readonly hash: string }>> {
-  const seen = new Map<string, SeenTool & { readonly hash: string }>()
-  for (const { name, definition } of tools) {
-    seen.set(name, { name, definition, hash: yield* hashValueInSteps(definition) })
-    yield
-  }
-  return seen
 }
 
 export async function listToolPins(ctx: UserContext): Promise<Reply<Routes['listToolPins']>> {

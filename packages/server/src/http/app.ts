@@ -3,19 +3,16 @@ import { ROUTES, type Route, type RouteName } from '@countersign/protocol'
 import { type AskedFor, explainArchived } from '../archives/explain-archived.js'
 import { addressKey } from '../base/address-key.js'
 import { ApiError } from '../base/api-error.js'
-import { heldThread } from '../base/work/held-thread.js'
 import type { Context } from '../context/context.js'
 import { readRequest } from '../context/http-request.js'
-import { largeReplies, leavePlaces } from '../context/places.js'
-import { writeReply } from '../context/write-json.js'
+import { writeReply } from '../context/written-reply.js'
 import { type AuthorizationParts, createAuthorization, type Entered } from '../entry/authorize.js'
 import { checkKeyBeforeRefusal, requireCheckedKey } from '../entry/recent-key.js'
 import { senderAt } from '../entry/senders.js'
-import { isStop } from '../entry/stops.js'
 import { beginInTurn, createTurns } from './begin-in-turn.js'
 import { clientAddressBehind } from './client-address.js'
 import { createFrame, type Serve } from './frame.js'
-import { bodyReaders, handlers as builtHandlers, hasLargeReply, readsSession, rechecksKey } from './handlers.js'
+import { bodyReaders, handlers as builtHandlers, readsSession, rechecksKey } from './handlers.js'
 import { createHeldBodies } from './held-bodies.js'
 import { createOpenRequests } from './open-requests.js'
 import { registerPages } from './pages.js'
@@ -32,9 +29,6 @@ export interface AppParts extends AuthorizationParts {
 
 /** What the loop below sees of a handler; `handlers.ts` has checked each against its own route. */
 type AnyHandler = (ctx: never, input: never) => Promise<unknown>
-
-/** Stops, and evidence of what ran already, are taken however long their tenant blocked the thread. */
-const isAlwaysTaken = (name: RouteName, { throttle }: Route): boolean => isStop(name) || throttle === 'evidence'
 
 /**
  * What happens to every request, in order: authenticate, throttle, parse, operate, reply.
@@ -76,7 +70,6 @@ export function createApp(parts: AppParts): RequestListener {
       const ctx = await authorize(open, route, { sessionId, rechecksKey: rechecksKey.has(name) })
       if (ctx.tenant !== undefined) openRequests.prove(open.request, ctx.tenant.tenantId)
       const owner = ctx.tenant?.tenantId ?? addressKey(open.request.clientAddress)
-      if (!isAlwaysTaken(name, route)) heldThread.requireShare(owner)
       let reply: unknown
       let input: Awaited<ReturnType<typeof parseInput>> | undefined
       try {
@@ -93,23 +86,16 @@ export function createApp(parts: AppParts): RequestListener {
           settleBody(ctx, route)
         }
         if (route.workflows && !parts.config.workflows) throw new ApiError('WORKFLOWS_DISABLED')
-        if (hasLargeReply.has(name)) await largeReplies.take(ctx as Context)
         if (route.method === 'GET' && open.request.http.incoming.socket?.destroyed) throw new ApiError('BUSY')
         reply = await handler(ctx as never, input as never)
       } catch (error) {
-        leavePlaces(open.request)
         await checkKeyBeforeRefusal(ctx.recentKey)
         throw ctx.tenant === undefined ? error : await explainArchived(error, ctx as Context, askedFor(params, input))
       } finally {
         bodies.release(open.request.http.incoming)
       }
-      let body = ''
-      try {
-        requireCheckedKey(ctx.recentKey, name)
-        body = await writeReply(owner, reply)
-      } finally {
-        leavePlaces(open.request, body.length)
-      }
+      requireCheckedKey(ctx.recentKey, name)
+      const body = writeReply(reply)
       // As it goes over the wire: a member that is undefined is not written.
       if (parts.checkReplies) route.reply.parse(JSON.parse(body))
       return { status: route.status ?? 200, body, headers: JSON_HEADERS, owner }

@@ -26,28 +26,6 @@ export const readsSession: ReadonlySet<RouteName> = new Set(sessionRoutes)
 /** Routes that do nothing but change their session, so that the statement that writes can re-check the key. */
 export const rechecksKey: ReadonlySet<RouteName> = new Set(cycleRoutes)
 
-/**
- * Routes whose reply may have megabytes, whatever is asked. Others say so themselves, where it depends. Those that wait in a
- * line of their own, for drafts or for the thread that reads plans, take no place: they would keep it meanwhile.
- */
-export const hasLargeReply: ReadonlySet<RouteName> = new Set([
-  'approveToolPin',
-  'exportEvents',
-  'exportEventsByPerson',
-  'exportWorkflowEvents',
-  'listCaptures',
-  'listRuns',
-  'listSeals',
-  'listToolPins',
-  'loadProof',
-  'loadSessionDetail',
-  'loadTimeline',
-  'loadWorkflow',
-  'loadWorkflowDetail',
-  'lookupPlan',
-  'recoverSession',
-] satisfies RouteName[])
-
 /** Bodies that are not read as the route's shape says, but by their room. */
 export const bodyReaders: BodyReaders = { ...captureReaders, ...runReaders }
 

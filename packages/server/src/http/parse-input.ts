@@ -1,9 +1,7 @@
-import { runToEnd, type Steps } from '@countersign/engine'
 import { type Input, LIMITS, type Route } from '@countersign/protocol'
 import { ApiError } from '../base/api-error.js'
 import type { HttpRequest } from '../context/http-request.js'
-import { checked, checkedInSteps, parsedBytes, READ_HERE, readJson } from '../context/json-body.js'
-import { inOwedTurns, isLong } from '../context/work.js'
+import { checked, readJson } from '../context/json-body.js'
 import type { Turns } from './begin-in-turn.js'
 import { type HeldBodies, SMALL_BODY_BYTES } from './held-bodies.js'
 import { hasBody, readBody, requireJson } from './read-body.js'
@@ -20,17 +18,8 @@ export async function parseInput(
   return {
     params: route.params === undefined ? {} : checked(route.params, params, 'path'),
     query: hasNoQuery(route, request) ? {} : checkedQuery(route, request.query),
-    body: shape === null ? value : await checkedBody(shape, value, { request, owner: sender.owner }),
+    body: shape === null ? value : checked(shape, value, 'body'),
   } as Input<Route>
-}
-
-/** A long body, or one that is refused, is checked in turns with the work of others. */
-async function checkedBody(
-  shape: NonNullable<Route['body']>,
-  value: unknown,
-  { request, owner }: { readonly request: HttpRequest; readonly owner: string },
-): Promise<unknown> {
-  return isLong(request) ? inOwedTurns(owner, checkedInSteps(shape, value, 'body')) : checked(shape, value, 'body')
 }
 
 /** Whose body it is, and what counts it. */
@@ -49,7 +38,7 @@ function noBody(request: HttpRequest): Record<string, never> {
   return {}
 }
 
-/** What a body that its room reads becomes at most, for each byte. */
+/** What a body becomes, for each byte. */
 const BYTES_PER_BYTE = 3
 
 async function readInput(route: Route, request: HttpRequest, sender: Sender): Promise<unknown> {
@@ -72,16 +61,13 @@ const takesAny = ({ lenientBody, throttle }: Route): boolean => lenientBody === 
 
 async function readValue(route: Route, request: HttpRequest, sender: Sender): Promise<unknown> {
   const { owner, bodies, turns, read } = sender
-  const work = <Result>(steps: Steps<Result>) => (isLong(request) ? inOwedTurns(owner, steps) : runToEnd(steps))
   if (!takesAny(route)) requireJson(request)
   const maxSeconds = takesAny(route) ? 1 : LIMITS.bodySeconds
   const bytes = await readBody(request, { maxBytes: maxBodyBytes(route), maxSeconds, owner, bodies, turns })
-  if (bytes.length > SMALL_BODY_BYTES) {
-    const held = read ? bytes.length * BYTES_PER_BYTE : await work(parsedBytes(bytes, READ_HERE))
-    await bodies.beforeParsing(request.incoming, owner, held)
-  }
+  if (bytes.length > SMALL_BODY_BYTES)
+    await bodies.beforeParsing(request.incoming, owner, bytes.length * BYTES_PER_BYTE)
   if (read) return read(bytes)
-  return work(readJson(bytes, route))
+  return readJson(bytes, route)
 }
 
 function checkedQuery(route: Route, query: string): unknown {

@@ -1,4 +1,4 @@
-import { type Steps, saltedHashInSteps } from '@countersign/engine'
+import { saltedHash } from '@countersign/engine'
 import type { Decision, JsonValue, LedgerBody, LedgerCall } from '@countersign/protocol'
 import type { NewContent } from '../store/sessions/content.js'
 import type { PreparedRequest } from '../store/sessions/session-row.js'
@@ -16,30 +16,29 @@ export interface ContentCheck {
 }
 
 /** Content lies outside of the chain, but its hashes do not: what was changed in the database does not fit them. */
-export function* checkContent(salt: string, event: LedgerBody<'proposal'>, turn: StoredTurn): Steps<ContentCheck> {
+export function checkContent(salt: string, event: LedgerBody<'proposal'>, turn: StoredTurn): ContentCheck {
   const changed = new Set<number>()
   const intact = new Map<number, JsonValue>()
-  const stored = turn.arguments === null ? null : yield* readArguments(turn.arguments)
+  const stored = turn.arguments === null ? null : readArguments(turn.arguments)
   for (const call of stored === null ? [] : event.calls) {
     const value = stored?.get(call.index)
-    if (value !== undefined && (yield* argumentsFit(salt, call, value))) intact.set(call.index, value)
+    if (value !== undefined && argumentsFit(salt, call, value)) intact.set(call.index, value)
     else changed.add(call.index)
-    yield
   }
   return {
     arguments: changed,
     intact,
-    decisions: !(yield* decisionsFit(salt, event, turn)),
-    request: !(yield* requestFits(salt, event.prepared_digest, turn.request)),
+    decisions: !decisionsFit(salt, event, turn),
+    request: !requestFits(salt, event.prepared_digest, turn.request),
   }
 }
 
 /** What the ledger says of decisions that are stored with their explanations. Undefined where none are. */
-export function* decisionsHash(salt: string, content: readonly NewContent[]): Steps<string | undefined> {
+export function decisionsHash(salt: string, content: readonly NewContent[]): string | undefined {
   const stored = content.find(({ kind }) => kind === 'decisions')
   if (stored === undefined) return undefined
   // As they are read back from the database.
-  return (yield* hashOrNull(salt, JSON.parse(stored.text) as JsonValue)) ?? undefined
+  return hashOrNull(salt, JSON.parse(stored.text) as JsonValue) ?? undefined
 }
 
 /** The changed parts for people; empty: everything fits. */
@@ -52,21 +51,21 @@ export function changedParts({ calls }: LedgerBody<'proposal'>, check: ContentCh
   return parts
 }
 
-function* argumentsFit(salt: string, { argument_hash }: LedgerCall, value: JsonValue): Steps<boolean> {
-  // What could not be read, or took too long to judge, has no hash: nothing says what it was.
-  return argument_hash === null || (yield* hashOrNull(salt, value)) === argument_hash
+function argumentsFit(salt: string, { argument_hash }: LedgerCall, value: JsonValue): boolean {
+  // What could not be read has no hash: nothing says what it was.
+  return argument_hash === null || hashOrNull(salt, value) === argument_hash
 }
 
 /** Whether the stored decisions are those of the ledger. */
-export function* decisionsFit(
+export function decisionsFit(
   salt: string,
   event: LedgerBody<'proposal'>,
   { decisions, fullDecisions }: StoredDecisions,
-): Steps<boolean> {
+): boolean {
   if (!sameVerdicts(event, decisions) || (fullDecisions !== null && !sameVerdicts(event, fullDecisions))) return false
   // Ledgers of older versions hash no decisions.
   if (fullDecisions === null || event.decisions_hash === undefined) return true
-  return (yield* hashOrNull(salt, fullDecisions as unknown as JsonValue)) === event.decisions_hash
+  return hashOrNull(salt, fullDecisions as unknown as JsonValue) === event.decisions_hash
 }
 
 const sameVerdicts = ({ calls }: LedgerBody<'proposal'>, decisions: readonly Decision[]): boolean =>
@@ -87,14 +86,14 @@ const sameVerdicts = ({ calls }: LedgerBody<'proposal'>, decisions: readonly Dec
     )
   })
 
-function* requestFits(salt: string, digest: string, { digest: _, ...request }: PreparedRequest): Steps<boolean> {
-  return (yield* hashOrNull(salt, request as unknown as JsonValue)) === digest
+function requestFits(salt: string, digest: string, { digest: _, ...request }: PreparedRequest): boolean {
+  return hashOrNull(salt, request as unknown as JsonValue) === digest
 }
 
 /** What has no canonical form was never hashed. */
-export function* hashOrNull(salt: string, value: JsonValue): Steps<string | null> {
+export function hashOrNull(salt: string, value: JsonValue): string | null {
   try {
-    return yield* saltedHashInSteps(salt, value)
+    return saltedHash(salt, value)
   } catch {
     return null
   }

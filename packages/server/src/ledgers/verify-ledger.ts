@@ -1,9 +1,9 @@
-import { contradictionOf, createExportCheck, hashPlanInSteps, type Steps, signedHeadProblem } from '@countersign/engine'
+import { contradictionOf, createExportCheck, hashPlan, signedHeadProblem } from '@countersign/engine'
 import type { ChainedEvent, JsonValue, LedgerBody, LedgerHead, SignedHead } from '@countersign/protocol'
 import { createFairGate } from '../base/work/fair-gate.js'
 import type { LoadedSession } from '../change/change-session.js'
 import type { Context } from '../context/context.js'
-import { inRead, inTurns } from '../context/work.js'
+import { inRead } from '../context/work.js'
 import { findPlan } from '../store/governance/plans.js'
 import { loadEvents } from '../store/sessions/ledger.js'
 import type { FixedSession, SessionRow } from '../store/sessions/session-row.js'
@@ -40,7 +40,7 @@ async function verify(ctx: Context, { session: known, plan }: LoadedSession): Pr
   const { tenantId, sessionId, compiledHash } = session.fixed
   const { ledger: head, state } = session.head
   const compiled_session = await inRead(ctx, (sql) => findPlan(sql, tenantId, compiledHash))
-  const hash = compiled_session === null ? '' : await inTurns(ctx, hashPlanInSteps(compiled_session))
+  const hash = compiled_session === null ? '' : hashPlan(compiled_session)
   const exported = { session_id: sessionId, compiled_hash: compiledHash, compiled_session }
   const check = createExportCheck(exported, { plan, hash })
   const verdict = async (events: number, problem: string | null): Promise<LedgerVerdict> => {
@@ -55,24 +55,23 @@ async function verify(ctx: Context, { session: known, plan }: LoadedSession): Pr
       loadEvents(sql, { tenantId, sessionId, after: read, upTo: head.seq, ...BATCH }),
     )
     if (events.length === 0) break
-    const broken = await inTurns(ctx, addInSteps(check, events))
+    const broken = firstBroken(check, events)
     if (broken !== null) return verdict(read + events.length, `event ${broken.brokenAt}: ${broken.problem}`)
     changed ??= await changedContent(ctx, session, events)
     for (const { seq, hash } of events) if (seq === signed?.seq) hashAt = hash
     read = events.at(-1)?.seq ?? head.seq
   }
-  const end = await inTurns(ctx, check.end({ head, state: state as unknown as JsonValue }))
+  const end = check.end({ head, state: state as unknown as JsonValue })
   if (!end.ok) return verdict(read, `event ${end.brokenAt}: ${end.problem}`)
   return verdict(read, signatureProblem(ctx, signed, { head, hashAt }) ?? changed)
 }
 
 type Check = ReturnType<typeof createExportCheck>
 
-function* addInSteps(check: Check, events: readonly ChainedEvent[]): Steps<ReturnType<Check['add']>> {
+function firstBroken(check: Check, events: readonly ChainedEvent[]): ReturnType<Check['add']> {
   for (const event of events) {
     const broken = check.add(event)
     if (broken !== null) return broken
-    yield
   }
   return null
 }
@@ -103,7 +102,7 @@ async function changedContent(
     const left = proposals.filter(({ seq }) => seq >= first)
     const page = await inRead(ctx, (sql) => loadTurns(sql, fixed, left.map(seqOf), BATCH.maxBytes))
     const read = left.filter(({ seq }) => page.cutAt === null || seq < page.cutAt)
-    const found = await inTurns(ctx, firstChange(fixed, read, page.turns))
+    const found = firstChange(fixed, read, page.turns)
     if (found !== null) await inRead(ctx, (sql) => requireStillStored(sql, fixed))
     if (found !== null) return `event ${found.seq}: ${reportChanged(ctx, fixed, found.seq, found.parts)}`
     from = page.cutAt
@@ -114,18 +113,17 @@ async function changedContent(
 const seqOf = ({ seq }: ChainedEvent): number => seq
 
 /** The first proposal whose stored parts do not fit it, and which. */
-function* firstChange(
+function firstChange(
   { hashSalt }: FixedSession,
   proposals: readonly ChainedEvent[],
   turns: ReadonlyMap<number, StoredTurn>,
-): Steps<{ readonly seq: number; readonly parts: readonly string[] } | null> {
+): { readonly seq: number; readonly parts: readonly string[] } | null {
   for (const { seq, body } of proposals) {
     const turn = turns.get(seq)
     const proposal = body as unknown as LedgerBody<'proposal'>
-    const check = turn === undefined ? null : yield* checkContent(hashSalt, proposal, turn)
+    const check = turn === undefined ? null : checkContent(hashSalt, proposal, turn)
     const parts = check === null ? ['its record'] : changedParts(proposal, check)
     if (parts.length > 0) return { seq, parts }
-    yield
   }
   return null
 }

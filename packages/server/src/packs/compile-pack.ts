@@ -10,11 +10,10 @@ const SESSION_FILE = /(^|\/)session\.(ya?ml|json)$/
 export async function compilePack(files: readonly PlanFile[]): Promise<PackCompilation> {
   const contracts = files.filter(({ file }) => !SESSION_FILE.test(file))
   const [session, second] = files.filter(({ file }) => SESSION_FILE.test(file))
-  if (second !== undefined) return { ok: false, errors: [oneSession(second.file)], ms: 0 }
+  if (second !== undefined) return { ok: false, errors: [oneSession(second.file)] }
   const policy = await loadPolicyEvaluator()
-  const startedAt = performance.now()
   const compiled = compilePlan({ contracts, session }, { policy })
-  if (!compiled.ok) return { ...compiled, ms: performance.now() - startedAt }
+  if (!compiled.ok) return compiled
   const { compiled_session, compiled_hash, contractFiles, warnings } = compiled
   return {
     ok: true,

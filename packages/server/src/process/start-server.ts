@@ -7,7 +7,6 @@ import { createLog, type Log } from '../base/log.js'
 import { createMemories } from '../base/memory/memories.js'
 import { createMetrics } from '../base/metrics.js'
 import { policyBytes, warmPolicies } from '../base/policy.js'
-import { heldThread } from '../base/work/held-thread.js'
 import { createCaptureRecorder } from '../captures/capture-recorder.js'
 import { createOfferedMemory } from '../captures/offered-memory.js'
 import { warmShapes } from '../context/json-body.js'
@@ -125,7 +124,6 @@ export function createRuntime(config: Config, databaseUrl: string, options: Star
   const metrics = createMetrics()
   const memories = createMemories({ memoryMb: config.memoryMb, metrics })
   memories.watch('policies', policyBytes)
-  heldThread.onLongStep((owner, ms) => log.warn({ owner, ms }, 'one step of work blocked the thread'))
   const clock = options.parts?.clock ?? (() => new Date())
   const random = secureRandom()
   let ready = true
@@ -169,7 +167,6 @@ export function createRuntime(config: Config, databaseUrl: string, options: Star
     metrics,
     memories,
     plans: createPlanCache(memories.cache('plans')),
-    refusedPlans: memories.cache('refused_plans'),
     sessions: createSessionCache(memories.cache('sessions')),
     captures,
     offeredTools: createOfferedMemory(memories.cache('offered_tools')),

@@ -36,6 +36,6 @@ async function requirePlan(ctx: Context, { compiledHash, compiled }: ReadRun): P
     await ctx.app.plans.ofSession((fn) => inFind(ctx, fn), { tenantId, compiledHash })
     return
   }
-  await prepareSentPlan(ctx, JSON.parse(compiled) as CompiledSession, compiledHash)
+  await prepareSentPlan(ctx, JSON.parse(compiled) as CompiledSession)
   await inStatement(ctx, async (sql) => storePlan(sql, { tenantId, compiledHash, compiled }))
 }

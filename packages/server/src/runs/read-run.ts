@@ -1,7 +1,7 @@
-import { hashPlan, planSizeProblem, runToEnd, saltedHash } from '@countersign/engine'
+import { hashPlan, planSizeProblem, saltedHash } from '@countersign/engine'
 import { type CompiledSession, type Input, type JsonValue, ROUTES, type Routes } from '@countersign/protocol'
 import { ApiError } from '../base/api-error.js'
-import { checked, parsedBytes, READ_BESIDE, READ_HERE, readJson } from '../context/json-body.js'
+import { checked, readJson } from '../context/json-body.js'
 import type { ReadRun } from '../context/tasks.js'
 
 type Body = Input<Routes['createRun']>['body']
@@ -9,8 +9,7 @@ type Body = Input<Routes['createRun']>['body']
 /** What a body that starts a run says. A large one is read in a thread: fixtures and plan come out as text. */
 export function readRun({ body: bytes, tenantId }: { readonly body: Uint8Array; readonly tenantId: string }): ReadRun {
   const route = ROUTES.createRun
-  runToEnd(parsedBytes(bytes, READ_BESIDE))
-  const body = checked(route.body, runToEnd(readJson(bytes)), 'body') as Body
+  const body = checked(route.body, readJson(bytes), 'body') as Body
   const { against, plan, unmatched_policy: unmatchedPolicy } = body
   const compiledHash = 'compiled_hash' in plan ? plan.compiled_hash : hashPlan(plan.compiled_session)
   const content = { against, unmatchedPolicy, plan: compiledHash } as unknown as JsonValue
@@ -32,6 +31,5 @@ function planText(plan: CompiledSession): string {
   const text = JSON.stringify(plan)
   const detail = planSizeProblem(text)
   if (detail !== null) throw new ApiError('PLAN_INVALID', { detail, problems: [detail] })
-  runToEnd(parsedBytes(Buffer.from(text), READ_HERE))
   return text
 }

@@ -1,6 +1,5 @@
 import type { Reply, Routes, RunView } from '@countersign/protocol'
 import type { Context } from '../context/context.js'
-import { largeReplies } from '../context/places.js'
 import { inRead } from '../context/work.js'
 import { WrittenReply } from '../context/written-reply.js'
 import { countRuns, findReport, type RunRow } from '../store/runs/runs.js'
@@ -12,16 +11,10 @@ export const budgetOf = ({ app, tenant }: Context): number => app.config.quotas[
 /** A run with its report, which is read here where it is not at hand. */
 export async function replyOf(ctx: Context, run: RunRow, judged?: string): Promise<RunReply> {
   const { tenantId } = ctx.tenant
-  const report = judged ?? (run.hasReport ? await reportOf(ctx, run) : null)
+  const report = judged ?? (run.hasReport ? await inRead(ctx, (sql) => findReport(sql, tenantId, run.runId)) : null)
   const used = await inRead(ctx, (sql) => countRuns(sql, tenantId))
   const budget = JSON.stringify({ used, limit: budgetOf(ctx) })
   return new WrittenReply(`{"run":${runText(run, report)},"budget":${budget}}`)
-}
-
-/** It may have megabytes. */
-async function reportOf(ctx: Context, { runId }: RunRow): Promise<string | null> {
-  await largeReplies.take(ctx)
-  return inRead(ctx, (sql) => findReport(sql, ctx.tenant.tenantId, runId))
 }
 
 /** A run as JSON, with its report as it is stored: to parse and write five megabytes takes a tenth of a second. */

@@ -2,10 +2,8 @@ import type { Plan } from '@countersign/engine'
 import type { CompiledSession, Input, Routes } from '@countersign/protocol'
 import { ApiError } from '../base/api-error.js'
 import type { Context } from '../context/context.js'
-import { largeReplies, largeStates } from '../context/places.js'
 import { prepareSentPlan } from '../context/prepare-sent-plan.js'
 import { inFind, inStatement } from '../context/work.js'
-import { writeJson } from '../context/write-json.js'
 import { claimPlan, findApprovedHash, findPlan } from '../store/governance/plans.js'
 
 export interface ChosenPlan {
@@ -41,7 +39,7 @@ async function clientPlan(ctx: Context, body: Body): Promise<ChosenPlan> {
   const { tenantId } = ctx.tenant
   if (body.compiled_session !== undefined) {
     const plan = await uploaded(ctx, body)
-    return { plan, source: 'client', unsent: null, upload: await writeJson(tenantId, body.compiled_session) }
+    return { plan, source: 'client', unsent: null, upload: JSON.stringify(body.compiled_session) }
   }
   if (body.compiled_hash === undefined) {
     throw new ApiError('PLAN_UNKNOWN', {
@@ -56,15 +54,9 @@ async function clientPlan(ctx: Context, body: Body): Promise<ChosenPlan> {
   return { plan, source: 'client', unsent: null, upload: null }
 }
 
-/** From here on a plan takes a place among large replies. */
-const LARGE_PLAN_BYTES = 262_144
-
 /** The plan itself, for a client that does not have it. */
-export async function planForClient(ctx: Context, plan: Plan): Promise<CompiledSession | null> {
-  // Whoever has a place for a state waits for no other: somebody might wait for that one meanwhile.
-  if (plan.weight > LARGE_PLAN_BYTES && !largeStates.isTaken(ctx.request)) await largeReplies.take(ctx)
-  return inFind(ctx, (sql) => findPlan(sql, ctx.tenant.tenantId, plan.hash))
-}
+export const planForClient = (ctx: Context, plan: Plan): Promise<CompiledSession | null> =>
+  inFind(ctx, (sql) => findPlan(sql, ctx.tenant.tenantId, plan.hash))
 
 /** Checked and hashed here again, never recompiled. */
 async function uploaded(ctx: Context, { compiled_session, compiled_hash }: Body): Promise<Plan> {

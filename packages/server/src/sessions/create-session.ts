@@ -1,25 +1,16 @@
-import {
-  beginningOf,
-  type CreatedEvent,
-  chainEvent,
-  initialState,
-  type Plan,
-  saltedHash,
-  saltedHashInSteps,
-} from '@countersign/engine'
+import { type CreatedEvent, chainEvent, hashPlan, initialState, type Plan, saltedHash } from '@countersign/engine'
 import { type Input, type JsonValue, LIMITS, type Reply, type Routes } from '@countersign/protocol'
 import { refuseArchivedId } from '../archives/explain-archived.js'
 import { ApiError } from '../base/api-error.js'
 import { leaseFrom } from '../change/advance.js'
-import { loadInTurn } from '../change/load-in-turn.js'
 import { sessionView } from '../change/session-view.js'
 import { stickyOwnerText } from '../change/shared-limits.js'
 import type { Context } from '../context/context.js'
-import { hashSentPlan } from '../context/prepare-sent-plan.js'
-import { inFind, inStatement, inTurnsIfLong } from '../context/work.js'
+import { inFind, inStatement } from '../context/work.js'
 import { readClock } from '../store/clock.js'
 import type { SessionChange } from '../store/sessions/session-change.js'
 import type { FixedSession, SessionHead, SessionRow } from '../store/sessions/session-row.js'
+import { loadSession } from '../store/sessions/sessions.js'
 import { loadBeginning, type Beginning as TenantBeginning } from '../store/sessions/sticky-labels.js'
 import { writeChange } from '../store/sessions/write-change.js'
 import { joinWorkflow, type Membership } from '../workflows/join-workflow.js'
@@ -32,16 +23,19 @@ type Created = Reply<Routes['createSession']>
 export async function createSession(ctx: Context, { body }: Input<Routes['createSession']>): Promise<Created> {
   refuseLargePrincipal(body.principal)
   if (body.workflow !== undefined && !ctx.app.config.workflows) throw new ApiError('WORKFLOWS_DISABLED')
-  const existing = await loadInTurn(ctx, body.session_id)
+  const existing = await find(ctx, body.session_id)
   if (existing !== null) return repeated(ctx, existing, body)
   const chosen = await choosePlan(ctx, body)
   requireParties(chosen.plan, body)
   const created = await create(ctx, body, chosen)
   if (created !== null) return reply(created.session, chosen.plan, chosen.unsent)
-  const winner = await loadInTurn(ctx, body.session_id)
+  const winner = await find(ctx, body.session_id)
   if (winner === null) throw (await refuseArchivedId(ctx, body.session_id)) ?? new ApiError('BUSY')
   return repeated(ctx, winner, body)
 }
+
+const find = (ctx: Context, sessionId: string): Promise<SessionRow | null> =>
+  inFind(ctx, (sql) => loadSession(sql, ctx.tenant.tenantId, sessionId))
 
 /** Rules that are kept for somebody need to know for whom. */
 function requireParties(plan: Plan, { principal, workflow }: Body): void {
@@ -66,7 +60,7 @@ async function create(ctx: Context, body: Body, chosen: ChosenPlan): Promise<Ses
   const labels = [...new Set([...(body.labels ?? []), ...stickyLabels])]
   if (labels.length > LIMITS.labelsPerSession) throw new ApiError('LABEL_LIMIT')
   const hashSalt = ctx.app.random(24).toString('base64url')
-  const bodyHash = await hashOfBody(ctx, body, { compiledHash: chosen.plan.hash, salt: hashSalt })
+  const bodyHash = hashOfBody(body, { compiledHash: chosen.plan.hash, salt: hashSalt })
   const start = { ...chosen, limitSalt, stickyLabels, hashSalt, bodyHash }
   if (workflow !== undefined) {
     return joinWorkflow(ctx, { ...body, labels, workflow }, (membership) =>
@@ -162,9 +156,9 @@ async function repeated(ctx: Context, session: SessionRow, body: Body): Promise<
   if (session.head.state.holderId !== body.holder_id) {
     throw new ApiError('SESSION_HELD', { lease_until: session.head.leaseUntil.toISOString() })
   }
-  const sentHash = body.compiled_hash ?? (body.compiled_session && (await hashSentPlan(ctx, body.compiled_session)))
+  const sentHash = body.compiled_hash ?? (body.compiled_session && hashPlan(body.compiled_session))
   const { compiledHash, hashSalt: salt, bodyHash } = session.fixed
-  if ((await hashOfBody(ctx, body, { compiledHash: sentHash ?? compiledHash, salt })) !== bodyHash) {
+  if (hashOfBody(body, { compiledHash: sentHash ?? compiledHash, salt }) !== bodyHash) {
     throw new ApiError('SESSION_EXISTS')
   }
   const plan = await ctx.app.plans.ofSession((fn) => inFind(ctx, fn), session.fixed)
@@ -187,20 +181,14 @@ function reply(session: SessionRow, plan: Plan, unsent: ChosenPlan['unsent']): C
 
 /** The plan counts by its hash, whether it came along or not: the reply to an upload may be the one that was lost. */
 function hashOfBody(
-  ctx: Context,
   { compiled_session: _, ...rest }: Body,
   { compiledHash, salt }: { readonly compiledHash: string; readonly salt: string },
-): Promise<string> {
+): string {
   // What is not set is left out of it.
-  const value = { ...rest, compiled_hash: compiledHash } as { [name: string]: JsonValue }
-  return inTurnsIfLong(ctx, saltedHashInSteps(salt, value), () => saltedHash(salt, value))
+  return saltedHash(salt, { ...rest, compiled_hash: compiledHash } as { [name: string]: JsonValue })
 }
 
 function refuseLargePrincipal(principal: JsonValue | undefined): void {
-  if (
-    principal === undefined ||
-    Buffer.byteLength(beginningOf(principal, LIMITS.principalBytes + 1)) <= LIMITS.principalBytes
-  )
-    return
+  if (principal === undefined || Buffer.byteLength(JSON.stringify(principal)) <= LIMITS.principalBytes) return
   throw new ApiError('INVALID_REQUEST', { detail: `body.principal: larger than ${LIMITS.principalBytes} bytes` })
 }

@@ -2,8 +2,7 @@ import type { Input, Reply, Routes } from '@countersign/protocol'
 import { loadForDecision } from '../change/change-session.js'
 import { sessionView } from '../change/session-view.js'
 import type { Context } from '../context/context.js'
-import { largeReplies } from '../context/places.js'
-import { inFind, inOwedTurns } from '../context/work.js'
+import { inFind } from '../context/work.js'
 import { withArgumentsInDoubt } from '../ledgers/calls-in-doubt.js'
 import { findSessionByIds } from '../store/sessions/findable-ids.js'
 
@@ -12,13 +11,10 @@ export async function loadSession(
   ctx: Context,
   { params, query: { include } }: Input<Routes['loadSession']>,
 ): Promise<Reply<Routes['loadSession']>> {
-  if (include === 'pending') await largeReplies.take(ctx)
   const { session, plan, query } = await loadForDecision(ctx, params.session_id)
   return {
     session: sessionView(session, plan),
-    ...(include === 'pending'
-      ? { pending: await withArgumentsInDoubt(query, session, (steps) => inOwedTurns(ctx.tenant.tenantId, steps)) }
-      : {}),
+    ...(include === 'pending' && { pending: await withArgumentsInDoubt(query, session) }),
     ledger: session.head.ledger,
   }
 }

@@ -1,11 +1,9 @@
 import {
   checkPreflight,
   judgeInputInvariants,
-  narrowToolsInSteps,
+  narrowTools,
   type SharedCounts,
-  type Steps,
   saltedHash,
-  saltedHashInSteps,
   tripsOnBlock,
 } from '@countersign/engine'
 import {
@@ -23,7 +21,6 @@ import { isoTime } from '../base/iso-time.js'
 import { advance, leaseFrom } from '../change/advance.js'
 import { type ChangeResult, changeSession, type LoadedSession } from '../change/change-session.js'
 import { requireAuthority, requireFence, requireNothingPending, requireRecovered } from '../change/guards.js'
-import { judgeInTurn } from '../change/judge-in-turn.js'
 import { sessionProblem } from '../change/session-view.js'
 import { loadSharedCounts } from '../change/shared-limits.js'
 import type { Context } from '../context/context.js'
@@ -46,14 +43,14 @@ export async function preflight(ctx: Context, { params, body }: Input<Routes['pr
     requireFence(session, body.fence)
     requireRecovered(session)
     const earlier = await earlierRequest(loaded, body.prepared_request_id)
-    if (earlier !== null) return { reply: repeated(loaded, earlier, body, await hashAgain(ctx, loaded, body)) }
+    if (earlier !== null) return { reply: repeated(loaded, earlier, body) }
     if (body.state_version !== session.head.state.stateVersion)
       throw new ApiError('STATE_STALE', sessionProblem(session))
     if (body.tools.length > 0) requireNothingPending(session)
-    const shared = loaded.plan.shared === null ? undefined : await loadSharedCounts(ctx, loaded, null)
+    const shared = loaded.plan.shared === null ? undefined : await loadSharedCounts(loaded, null)
     const { blocked, remaining } = check(loaded, body, shared)
     if (blocked !== null) return blockTurn(loaded, body, { ...blocked, remaining })
-    const request = await judgeInTurn(ctx, loaded, prepare(loaded, body, shared))
+    const request = prepare(loaded, body, shared)
     const head = headWith(request, loaded)
     return {
       change: {
@@ -132,18 +129,10 @@ async function earlierRequest({ session, query, locked }: LoadedSession, id: str
   return locked ? query((sql) => findPreparedRequest(sql, session, id)) : null
 }
 
-const hashAgain = (ctx: Context, loaded: LoadedSession, body: Body): string | Promise<string> =>
-  judgeInTurn(ctx, loaded, hashOfRequest(loaded.session.fixed.hashSalt, body))
-
 /** The reply to the first preflight was lost: the same again, if it is still valid. */
-function repeated(
-  loaded: LoadedSession,
-  { request, consumedAt }: StoredRequest,
-  body: Body,
-  hash: string,
-): PreflightReply {
+function repeated(loaded: LoadedSession, { request, consumedAt }: StoredRequest, body: Body): PreflightReply {
   const { session } = loaded
-  if (request.requestHash !== hash) throw new ApiError('PREPARED_REQUEST_EXISTS')
+  if (request.requestHash !== hashOfRequest(session.fixed.hashSalt, body)) throw new ApiError('PREPARED_REQUEST_EXISTS')
   if (consumedAt !== null) throw new ApiError('PREPARED_REQUEST_CONSUMED', sessionProblem(session))
   requireUsableRequest(session, request)
   return prepared(request, session.head.leaseUntil, check(loaded, body).remaining, session.head.ledger)
@@ -160,16 +149,11 @@ const check = ({ session, plan }: LoadedSession, { provider, model, tools }: Bod
     shared,
   })
 
-function* prepare(
-  { session, plan }: LoadedSession,
-  body: Body,
-  shared: SharedCounts | undefined,
-): Steps<PreparedRequest> {
-  yield
+function prepare({ session, plan }: LoadedSession, body: Body, shared: SharedCounts | undefined): PreparedRequest {
   const { fixed, head, now } = session
   const { state } = head
   const { hashSalt } = fixed
-  const { allowed, removed } = yield* narrowToolsInSteps({
+  const { allowed, removed } = narrowTools({
     plan,
     state,
     tools: body.tools,
@@ -179,14 +163,11 @@ function* prepare(
     nowMs: now.getTime(),
     shared,
   })
-  yield
-  const requestHash = yield* hashOfRequest(hashSalt, body)
-  yield
   const request: Omit<PreparedRequest, 'digest'> & { digest?: string } = {
     id: body.prepared_request_id,
     bound: { state_version: state.stateVersion, control_revision: state.controlRevision, fence: state.fence },
     compiledHash: fixed.compiledHash,
-    requestHash,
+    requestHash: hashOfRequest(hashSalt, body),
     withTools: body.tools.length > 0,
     allowed,
     removed,
@@ -207,7 +188,7 @@ function withoutValues(failures: ReadonlyMap<string, ContractFailure[]>): Prepar
   return [...failures].map(([tool, found]) => ({ tool, failures: found.map(({ found: _, ...rest }) => rest) }))
 }
 
-const hashOfRequest = (salt: string, body: Body): Steps<string> => saltedHashInSteps(salt, body as unknown as JsonValue)
+const hashOfRequest = (salt: string, body: Body): string => saltedHash(salt, body as unknown as JsonValue)
 
 function prepared(
   request: PreparedRequest,

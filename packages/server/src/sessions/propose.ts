@@ -1,12 +1,9 @@
 import {
-  evaluateProposalInSteps,
+  evaluateProposal,
   type Plan,
   type ReadResponse,
   readResponse,
-  readResponseInSteps,
-  type Steps,
   saltedHash,
-  saltedHashInSteps,
   type Verdict,
 } from '@countersign/engine'
 import type {
@@ -33,11 +30,9 @@ import {
   NEEDS_WORKFLOW_LOCK,
 } from '../change/change-session.js'
 import { requireAuthority, requireFence, requireNothingPending, requireRecovered } from '../change/guards.js'
-import { judgeInTurn } from '../change/judge-in-turn.js'
 import { pendingCalls, sessionProblem } from '../change/session-view.js'
 import { countsOfProposal, loadSharedCounts, stickyLabelsOfProposal } from '../change/shared-limits.js'
 import type { Context } from '../context/context.js'
-import { inOwedTurns, inPieces, isLong } from '../context/work.js'
 import { decisionsFit, decisionsHash } from '../ledgers/content-check.js'
 import type { Query } from '../postgres/sql.js'
 import { loadEventsAt } from '../store/sessions/ledger.js'
@@ -60,16 +55,13 @@ interface Proposed {
 
 /** Judges the model's response against the session and its contracts, and registers what is allowed, in one step. */
 export async function propose(ctx: Context, { params, body }: Input<Routes['propose']>): Promise<ProposalReply> {
-  const response = isLong(ctx.request.http)
-    ? await inOwedTurns(ctx.tenant.tenantId, readResponseInSteps(body.response))
-    : readResponse(body.response)
-  const hashOfSent = hashOnce(ctx, body)
+  const response = readResponse(body.response)
   const { reply, capture } = await changeSession<Proposed>(ctx, params.session_id, async (loaded) => {
     const { session, plan } = loaded
     const found = await preparedRequest(loaded, body.prepared_request_id)
     if (found === null) throw new ApiError('NOT_FOUND')
     requireAuthority(session)
-    if (found.consumedAt !== null) return alreadyProposed(loaded, body, hashOfSent)
+    if (found.consumedAt !== null) return alreadyProposed(loaded, body)
     const { request } = found
     requireFence(session, body.fence)
     requireRecovered(session)
@@ -79,9 +71,9 @@ export async function propose(ctx: Context, { params, body }: Input<Routes['prop
     if (claims && loaded.workflow === null) return NEEDS_WORKFLOW_LOCK
     const workflow = claims ? loaded.workflow : null
     const heldResources = workflow === null ? undefined : await heldByOthers(loaded, workflow)
-    const shared = plan.shared === null ? undefined : await loadSharedCounts(ctx, loaded, response)
+    const shared = plan.shared === null ? undefined : await loadSharedCounts(loaded, response)
     const proposal = { body, response, request, workflow, heldResources, shared }
-    return judgeInTurn(ctx, loaded, judge(ctx, loaded, proposal))
+    return judge(ctx, loaded, proposal)
   })
   if (capture !== null) ctx.app.captures.note(ctx.tenant.tenantId, capture)
   for (const { decision, reason, reasons } of reply.decisions) {
@@ -110,20 +102,16 @@ interface Proposal {
   readonly shared: Awaited<ReturnType<typeof loadSharedCounts>> | undefined
 }
 
-function* judge(
-  { app: { random }, request: { http } }: Context,
+function judge(
+  { app: { random } }: Context,
   loaded: LoadedSession,
   { body, response, request, workflow, heldResources, shared }: Proposal,
-): Steps<ChangeResult<Proposed>> {
+): ChangeResult<Proposed> {
   const { session, plan } = loaded
   const { fixed, now } = session
   const { state: before } = session.head
-  yield
-  // Hashing megabytes takes as long as judging them.
-  const bodyHash = isLong(http) ? yield* hashInSteps(fixed.hashSalt, body) : hashOfBody(fixed.hashSalt, body)
-  yield
   const proposalId = makeId(random, 'prp')
-  const verdict = yield* evaluateProposalInSteps({
+  const verdict = evaluateProposal({
     plan,
     state: before,
     response,
@@ -145,10 +133,9 @@ function* judge(
     usage: body.usage ?? response.usage,
   })
   const { decisions, outcome, cost } = verdict
-  yield
-  const content = yield* contentOfProposal(fixed.captureLevel, { proposalId, response, sent: body.response, decisions })
-  const hash = yield* decisionsHash(fixed.hashSalt, content)
-  const kept = yield* withoutContent(decisions, plan)
+  const content = contentOfProposal(fixed.captureLevel, { proposalId, response, sent: body.response, decisions })
+  const hash = decisionsHash(fixed.hashSalt, content)
+  const kept = withoutContent(decisions, plan)
   const at = isoTime(now)
   const proposed = {
     type: 'proposal',
@@ -169,7 +156,7 @@ function* judge(
       proposal: {
         id: proposalId,
         request,
-        bodyHash,
+        bodyHash: hashOfBody(fixed.hashSalt, body),
         outcome,
         decisions: kept,
         uncovered: uncoveredOf(decisions, plan),
@@ -226,18 +213,14 @@ async function preparedRequest({ session, query }: LoadedSession, id: string): P
  * accepted, the same holder asks, and either its calls still wait or nothing has happened since: then its reply was
  * lost and the holder can go on.
  */
-async function alreadyProposed(
-  loaded: LoadedSession,
-  body: Body,
-  hashOfSent: (loaded: LoadedSession) => Promise<string>,
-): Promise<typeof NEEDS_LOCK> {
+async function alreadyProposed(loaded: LoadedSession, body: Body): Promise<typeof NEEDS_LOCK> {
   const { session, query, locked } = loaded
   // Whoever has lost the session hears that first: another preflight would not help.
   if (body.fence !== session.head.state.fence) throw new ApiError('FENCE_STALE', sessionProblem(session))
   const refusal = (extras: Record<string, JsonValue> = {}) =>
     new ApiError('PREPARED_REQUEST_CONSUMED', { ...sessionProblem(session), ...extras })
   const accepted = await query((sql) => findProposal(sql, session, body.prepared_request_id))
-  if (accepted === null || accepted.bodyHash !== (await hashOfSent(loaded))) throw refusal()
+  if (accepted === null || accepted.bodyHash !== hashOfBody(session.fixed.hashSalt, body)) throw refusal()
   // A kill may have come since the row was read.
   if (!locked) return NEEDS_LOCK
   const { state } = session.head
@@ -267,10 +250,7 @@ async function decisionsOf(query: Query, { fixed }: SessionRow, seq: number): Pr
   const [event] = await query((sql) => loadEventsAt(sql, fixed, [seq]))
   const stored = await query((sql) => loadDecisions(sql, fixed, seq))
   if (event === undefined || stored === null) return null
-  const fit = await inPieces(
-    fixed.tenantId,
-    decisionsFit(fixed.hashSalt, event.body as unknown as LedgerBody<'proposal'>, stored),
-  )
+  const fit = decisionsFit(fixed.hashSalt, event.body as unknown as LedgerBody<'proposal'>, stored)
   return fit ? (stored.fullDecisions ?? stored.decisions) : null
 }
 
@@ -297,19 +277,4 @@ const eventBody = (
   ...(decisions_hash !== undefined && { decisions_hash }),
 })
 
-/** The hash of what was sent, made once. That of a long body waits for its turn, or is made in pieces under the lock. */
-function hashOnce({ tenant, request }: Context, body: Body): (loaded: LoadedSession) => Promise<string> {
-  let known: string | undefined
-  return async ({ session: { fixed }, locked }) => {
-    if (known !== undefined) return known
-    if (!isLong(request.http)) known = hashOfBody(fixed.hashSalt, body)
-    else {
-      const steps = hashInSteps(fixed.hashSalt, body)
-      known = await (locked ? inPieces : inOwedTurns)(tenant.tenantId, steps)
-    }
-    return known
-  }
-}
-
 const hashOfBody = (salt: string, body: Body): string => saltedHash(salt, body as unknown as JsonValue)
-const hashInSteps = (salt: string, body: Body) => saltedHashInSteps(salt, body as unknown as JsonValue)

@@ -1,4 +1,4 @@
-import { type Steps, saltedHashInSteps } from '@countersign/engine'
+import { saltedHash } from '@countersign/engine'
 import { type JsonValue, LIMITS, type Receipt } from '@countersign/protocol'
 import { ApiError } from '../base/api-error.js'
 import { sessionProblem } from '../change/session-view.js'
@@ -24,18 +24,18 @@ export function awaitedCalls({ head: { state } }: SessionRow): ReadonlySet<strin
 }
 
 /**
- * Sorts a batch, receipt by receipt: each may hold a megabyte to hash. `known` holds the calls that were looked up; a
+ * Sorts a batch. `known` holds the calls that were looked up; a
  * call that is neither awaited nor known is 404.
  */
-export function* sortReceipts(
+export function sortReceipts(
   session: SessionRow,
   batch: { readonly fence: number; readonly receipts: readonly Receipt[] },
   known: ReadonlyMap<string, KnownCall>,
-): Steps<ReceiptBatch> {
+): ReceiptBatch {
   const isLate = batch.fence !== session.head.state.fence
   const awaited = awaitedCalls(session)
   const sorted = { repeated: [], fresh: [], late: [], surplus: [] } as Mutable<ReceiptBatch>
-  for (const [bodyHash, receipt] of yield* distinct(session, batch.receipts)) {
+  for (const [bodyHash, receipt] of distinct(session, batch.receipts)) {
     const id = receipt.pending_call_id
     const call = known.get(id)
     if (call === undefined && (isLate || !awaited.has(id))) throw new ApiError('NOT_FOUND')
@@ -74,11 +74,10 @@ function sortLate(
 }
 
 /** One receipt per call: two that are equal are one, two that differ contradict each other. */
-function* distinct(session: SessionRow, receipts: readonly Receipt[]): Steps<[bodyHash: string, Receipt][]> {
+function distinct(session: SessionRow, receipts: readonly Receipt[]): [bodyHash: string, Receipt][] {
   const byCall = new Map<string, [string, Receipt]>()
   for (const receipt of receipts) {
-    yield
-    const bodyHash = yield* saltedHashInSteps(session.fixed.hashSalt, receipt as unknown as JsonValue)
+    const bodyHash = saltedHash(session.fixed.hashSalt, receipt as unknown as JsonValue)
     const other = byCall.get(receipt.pending_call_id)
     if (other !== undefined && other[0] !== bodyHash) throw conflict(session, receipt.pending_call_id)
     byCall.set(receipt.pending_call_id, [bodyHash, receipt])

@@ -4,7 +4,6 @@ import { advance } from '../change/advance.js'
 import { changeSession, type LoadedSession } from '../change/change-session.js'
 import { pendingCalls, sessionProblem, sessionView } from '../change/session-view.js'
 import type { Context } from '../context/context.js'
-import { inPieces } from '../context/work.js'
 import { withArgumentsInDoubt } from '../ledgers/calls-in-doubt.js'
 
 /** Gives a recoverable session to a new holder under a new fence; calls without an outcome are then in doubt. */
@@ -54,7 +53,7 @@ async function recovered({
     fence: session.head.state.fence,
     lease_until: session.head.leaseUntil.toISOString(),
     hash_salt: session.fixed.hashSalt,
-    in_doubt: await withArgumentsInDoubt(query, session, (steps) => inPieces(session.fixed.tenantId, steps)),
+    in_doubt: await withArgumentsInDoubt(query, session),
     ledger: session.head.ledger,
   }
 }

@@ -1,6 +1,6 @@
-import { type Plan, type ReadResponse, type Steps, stringifyInSteps } from '@countersign/engine'
+import type { Plan, ReadResponse } from '@countersign/engine'
 import { BLOCK_REASONS, type CaptureLevel, type Decision, type JsonValue, type Receipt } from '@countersign/protocol'
-import { learnWords, storedPath } from '../base/stored-path.js'
+import { storedPath } from '../base/stored-path.js'
 import { type NewContent, newContent } from '../store/sessions/content.js'
 
 interface RecordedProposal {
@@ -15,42 +15,42 @@ interface RecordedProposal {
  * What a capture level lets us store of a proposal. `metadata`: nothing. `redacted`: arguments, and what was found
  * where a call was blocked. `full`: the whole response besides.
  */
-export function* contentOfProposal(
+export function contentOfProposal(
   level: CaptureLevel,
   { proposalId, response, sent, decisions }: RecordedProposal,
-): Steps<NewContent[]> {
+): NewContent[] {
   if (level === 'metadata') return []
   const content: NewContent[] = []
-  const calls: string[] = []
-  for (const { index, id, name, arguments: parsed, argumentsText } of response.calls) {
-    calls.push(yield* stringifyInSteps({ index, call_id: id, tool_name: name, arguments: parsed ?? argumentsText }))
-    yield
-  }
-  if (calls.length > 0) content.push({ kind: 'arguments', ref: proposalId, text: `[${calls.join(',')}]` })
+  const calls = response.calls.map(({ index, id, name, arguments: parsed, argumentsText }) => ({
+    index,
+    call_id: id,
+    tool_name: name,
+    arguments: parsed ?? argumentsText,
+  }))
+  if (calls.length > 0) content.push(newContent('arguments', proposalId, calls))
   if (decisions.some((decision) => decision.reasons.length > 0)) {
-    content.push(yield* newContent('decisions', proposalId, decisions as unknown as JsonValue))
+    content.push(newContent('decisions', proposalId, decisions as unknown as JsonValue))
   }
-  if (level === 'full') content.push(yield* newContent('response', proposalId, sent))
+  if (level === 'full') content.push(newContent('response', proposalId, sent))
   return content
 }
 
 /** What a capture level lets us store of receipts: what approvers wrote, and at `full` the results. */
-export function* contentOfReceipts(level: CaptureLevel, receipts: readonly Receipt[]): Steps<NewContent[]> {
+export function contentOfReceipts(level: CaptureLevel, receipts: readonly Receipt[]): NewContent[] {
   const content: NewContent[] = []
   if (level === 'metadata') return content
   for (const { pending_call_id: ref, approvals = [], result } of receipts) {
     const reasons = approvals.flatMap(({ checkpoint_id, reason }) =>
       reason === undefined ? [] : [{ checkpoint_id, reason }],
     )
-    if (reasons.length > 0) content.push(yield* newContent('approval', ref, reasons))
-    if (level === 'full' && result !== undefined) content.push(yield* newContent('result', ref, result))
-    yield
+    if (reasons.length > 0) content.push(newContent('approval', ref, reasons))
+    if (level === 'full' && result !== undefined) content.push(newContent('result', ref, result))
   }
   return content
 }
 
 /** Decisions without values, names and sentences of the model's: the part that is no content. */
-export function* withoutContent(decisions: readonly Decision[], plan: Plan): Steps<Decision[]> {
+export function withoutContent(decisions: readonly Decision[], plan: Plan): Decision[] {
   const bare: Decision[] = []
   for (const decision of decisions) {
     if (decision.reasons.length === 0) {
@@ -58,7 +58,6 @@ export function* withoutContent(decisions: readonly Decision[], plan: Plan): Ste
       continue
     }
     const contract = plan.contracts.get(decision.tool_name)
-    yield* learnWords(contract)
     const failuresOf = ({ failures }: Pick<Decision, 'failures'>) =>
       failures.map(({ path, operator, contract_file }) => ({
         path: storedPath(path, contract),
@@ -75,7 +74,6 @@ export function* withoutContent(decisions: readonly Decision[], plan: Plan): Ste
         failures: failuresOf(block),
       })),
     })
-    yield
   }
   return bare
 }

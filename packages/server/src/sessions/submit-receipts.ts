@@ -1,4 +1,4 @@
-import { judgeReceipts, type Steps } from '@countersign/engine'
+import { judgeReceipts } from '@countersign/engine'
 import type { Input, LedgerBody, Receipt, ReceiptsReply, Routes, SessionEvent } from '@countersign/protocol'
 import { ApiError } from '../base/api-error.js'
 import { isoTime } from '../base/iso-time.js'
@@ -10,7 +10,6 @@ import {
   NEEDS_LOCK,
   NEEDS_WORKFLOW_LOCK,
 } from '../change/change-session.js'
-import { judgeInTurn } from '../change/judge-in-turn.js'
 import { sessionProblem } from '../change/session-view.js'
 import { countsOfReceipts, stickyLabelsOfReceipts } from '../change/shared-limits.js'
 import type { Context } from '../context/context.js'
@@ -41,21 +40,20 @@ export async function submitReceipts(
     const isPlain = body.fence === session.head.state.fence && ids.every((id) => awaited.has(id))
     if (!isPlain && !locked) return NEEDS_LOCK
     const calls = isPlain ? [] : await query((sql) => findCalls(sql, session, ids))
-    return judgeInTurn(ctx, loaded, judge(loaded, body, calls), { isRefusable: false })
+    return judge(loaded, body, calls)
   })
 }
 
 type Judged = ChangeResult<ReceiptsReply> | typeof NEEDS_WORKFLOW_LOCK
 
-function* judge(loaded: LoadedSession, body: Body, calls: readonly KnownCall[]): Steps<Judged> {
+function judge(loaded: LoadedSession, body: Body, calls: readonly KnownCall[]): Judged {
   const { session } = loaded
-  const batch = yield* sortReceipts(session, body, new Map(calls.map((call) => [call.pendingCallId, call])))
+  const batch = sortReceipts(session, body, new Map(calls.map((call) => [call.pendingCallId, call])))
   if (batch.fresh.length + batch.late.length === 0) return answerAgain(session, body, batch)
-  yield
-  return yield* record(loaded, body, batch)
+  return record(loaded, body, batch)
 }
 
-function* record(loaded: LoadedSession, body: Body, batch: ReceiptBatch): Steps<Judged> {
+function record(loaded: LoadedSession, body: Body, batch: ReceiptBatch): Judged {
   const { session, plan, workflow } = loaded
   const { fixed, head: before } = session
   const fresh = batch.fresh.map(({ receipt }) => receipt)
@@ -72,12 +70,11 @@ function* record(loaded: LoadedSession, body: Body, batch: ReceiptBatch): Steps<
     first: judged.state,
   })
   const { committed } = judged.event
-  yield
   const change: SessionChange = {
     session,
     head,
     events,
-    content: yield* contentOfReceipts(fixed.captureLevel, fresh),
+    content: contentOfReceipts(fixed.captureLevel, fresh),
     receipts: batch.fresh.map(({ receipt, bodyHash }) =>
       newReceipt(receipt, resultOf(judged.results, receipt), {
         body_hash: bodyHash,

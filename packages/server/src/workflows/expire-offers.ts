@@ -1,6 +1,5 @@
 import { JOBS_SHARE } from '../base/work/piece-of-work.js'
 import { lockMemberWithoutPlan, recordOnSession, recordOnWorkflow } from '../change/change-workflow.js'
-import { lockedReads } from '../change/load-in-turn.js'
 import type { Services } from '../context/context.js'
 import type { Tx } from '../postgres/sql.js'
 import { findHandoff, type LapsedOffer, listLapsedOffers, moveHandoff } from '../store/workflows/handoffs.js'
@@ -49,7 +48,7 @@ async function expireOffer(tx: Tx, offer: LapsedOffer): Promise<boolean> {
   if (workflow === null || handoff === null) return false
   if (!(await moveHandoff(tx, workflow, { handoff, move: 'expire', at: workflow.now }))) return false
   // Without its plan, which may take long to prepare: what the session may do stays as it is.
-  const giver = await lockMemberWithoutPlan({ tx, workflow, reads: lockedReads(tx, tenantId) }, handoff.fromSession)
+  const giver = await lockMemberWithoutPlan({ tx, workflow }, handoff.fromSession)
   await recordOnSession(giver, [handoffEvent('handoff_expired', { workflow, handoff, side: 'from' })])
   const at = workflow.now.toISOString()
   await recordOnWorkflow(tx, workflow, [{ type: 'handoff_expired', at, body: { handoff_id: handoffId } }])

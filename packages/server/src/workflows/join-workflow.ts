@@ -1,11 +1,4 @@
-import {
-  firstWorkflowProblemInSteps,
-  hashValue,
-  hashValueInSteps,
-  rootRoles,
-  runToEnd,
-  toolsOfRole,
-} from '@countersign/engine'
+import { firstWorkflowProblem, hashValue, rootRoles, toolsOfRole } from '@countersign/engine'
 import {
   type HandoffState,
   type Input,
@@ -27,15 +20,19 @@ import {
   recordOnWorkflow,
   requireLive,
 } from '../change/change-workflow.js'
-import { inTransactionOnSessions } from '../change/load-in-turn.js'
 import type { Context } from '../context/context.js'
-import { inTurnsIfLong } from '../context/work.js'
+import { inTransaction } from '../context/work.js'
 import type { Tx } from '../postgres/sql.js'
 import { readClock } from '../store/clock.js'
 import type { SessionChange } from '../store/sessions/session-change.js'
 import { writeChange } from '../store/sessions/write-change.js'
 import { findHandoff, type Handoff, measureWorkflow, moveHandoff } from '../store/workflows/handoffs.js'
-import { insertWorkflow, listSessionsOfWorkflow, type NewWorkflow } from '../store/workflows/workflows.js'
+import {
+  insertWorkflow,
+  listSessionsOfWorkflow,
+  loadDefinition,
+  type NewWorkflow,
+} from '../store/workflows/workflows.js'
 import { handoffEvent } from './handoff-view.js'
 
 type Body = Input<Routes['createSession']>['body']
@@ -59,11 +56,11 @@ export async function joinWorkflow(
   build: (membership: Membership) => SessionChange,
 ): Promise<SessionChange | null> {
   const { workflow_id: workflowId, definition } = body.workflow
-  const brought = definition === undefined ? null : await readDefinition(ctx, definition)
+  const brought = definition === undefined ? null : readDefinition(definition)
   try {
-    return await inTransactionOnSessions(ctx, async (tx, reads) => {
+    return await inTransaction(ctx, async (tx) => {
       const opened = brought !== null && (await openWorkflow(ctx, tx, { workflowId, ...brought }))
-      const locked = await openLocked(ctx, { tx, reads }, workflowId)
+      const locked = await openLocked(ctx, tx, workflowId)
       return join(locked, { body, brought, opened, build })
     })
   } catch (error) {
@@ -78,15 +75,13 @@ class SessionIdTaken extends Error {}
 type Brought = Pick<NewWorkflow, 'definition' | 'definitionHash'>
 
 /** A definition that can be used, and its hash. A large one takes tens of milliseconds, which nobody waits for at a lock. */
-async function readDefinition(ctx: Context, definition: WorkflowDefinition): Promise<Brought> {
-  const check = firstWorkflowProblemInSteps(definition)
-  const problem = await inTurnsIfLong(ctx, check, () => runToEnd(check))
+function readDefinition(definition: WorkflowDefinition): Brought {
+  const problem = firstWorkflowProblem(definition)
   if (problem !== null) {
     const where = ['body.workflow.definition', ...problem.path].join('.')
     throw new ApiError('INVALID_REQUEST', { detail: `${where}: ${problem.message}; ${problem.fix}` })
   }
-  const value = definition as JsonValue
-  return { definition, definitionHash: await inTurnsIfLong(ctx, hashValueInSteps(value), () => hashValue(value)) }
+  return { definition, definitionHash: hashValue(definition as JsonValue) }
 }
 
 /** True when this create opened the workflow. */
@@ -121,7 +116,7 @@ async function join(locked: LockedWorkflow, { body, brought, opened, build }: Jo
   if (handoffId !== undefined && handoff === null) throw new ApiError('NOT_FOUND')
   if (brought !== null && brought.definitionHash !== workflow.definitionHash) throw new ApiError('WORKFLOW_EXISTS')
   requireLive(locked)
-  const definition = brought?.definition ?? (await locked.reads.definition(workflow.workflowId))
+  const definition = brought?.definition ?? (await loadDefinition(tx, workflow))
   const roleTools = requireRole(definition, body)
   const tools = handoff === null ? roleTools : handoff.tools
   if (handoff === null) requireRoot(definition, role)

@@ -2,7 +2,6 @@ import type { Reply, Routes } from '@countersign/protocol'
 import { changeWorkflow, everyMember, recordOnSession, recordOnWorkflow } from '../change/change-workflow.js'
 import { audit } from '../context/audit.js'
 import type { Context } from '../context/context.js'
-import { largeStops } from '../context/places.js'
 import type { NewContent } from '../store/sessions/content.js'
 
 /** Longer than for other writes: a stop must get through. */
@@ -45,7 +44,7 @@ export async function killWorkflow(
       await audit(tx, ctx, { action: 'workflow_killed', subject: workflowId, detail })
       return sessions.length
     },
-    { lockTimeoutMs: KILL_LOCK_TIMEOUT_MS, places: largeStops },
+    { lockTimeoutMs: KILL_LOCK_TIMEOUT_MS },
   )
   return { workflow_id: workflowId, status: 'KILLED', sessions_killed: sessionsKilled }
 }

@@ -22,7 +22,7 @@ import {
   insertHandoff,
   measureWorkflow,
 } from '../store/workflows/handoffs.js'
-import type { WorkflowRow } from '../store/workflows/workflows.js'
+import { loadDefinition, type WorkflowRow } from '../store/workflows/workflows.js'
 import { handoffFacts, handoffView } from './handoff-view.js'
 
 type Body = Input<Routes['offerHandoff']>['body']
@@ -68,15 +68,11 @@ export async function offerHandoff(
 }
 
 /** What is offered: at most what the role has, the definition's handoff lets through, and the giver was handed itself. */
-async function offerOf(
-  { tx, workflow, reads }: LockedWorkflow,
-  { session }: LoadedSession,
-  body: Body,
-): Promise<Handoff> {
+async function offerOf({ tx, workflow }: LockedWorkflow, { session }: LoadedSession, body: Body): Promise<Handoff> {
   const own = await findHandoffOfHolder(tx, workflow, session.fixed.sessionId)
   if (own !== null && own.state !== 'accepted') throw new ApiError('HANDOFF_STATE', { state: own.state })
   const { now } = workflow
-  const definition = await reads.definition(workflow.workflowId)
+  const definition = await loadDefinition(tx, workflow)
   const fromRole = session.fixed.role ?? ''
   const bound = own?.bound ?? null
   const terms = termsOfOffer({ definition, fromRole, toRole: body.to_role, tools: body.tools, bound })

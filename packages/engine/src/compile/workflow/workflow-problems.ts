@@ -1,30 +1,19 @@
 import type { WorkflowDefinition } from '@countersign/protocol'
 import { rootRoles } from '../../contract/workflow-roles.js'
 import { suggestName } from '../../text/closest-name.js'
-import type { Steps } from '../../text/steps.js'
 import { FIXES } from '../fixes.js'
 import type { Problem } from '../problem.js'
 
 type Edge = NonNullable<WorkflowDefinition['handoffs']>[number]
 
 /** What is wrong with a workflow definition beyond its shape; empty if it can be used. */
-export const workflowProblems = (definition: WorkflowDefinition): Problem[] =>
-  [...problemsOf(definition)].filter((problem) => problem !== null)
+export const workflowProblems = (definition: WorkflowDefinition): Problem[] => [...problemsOf(definition)]
 
-/**
- * The first of them, or null, with other work in between. A definition may have many, and each takes time to be put into
- * words.
- */
-export function* firstWorkflowProblemInSteps(definition: WorkflowDefinition): Steps<Problem | null> {
-  for (const problem of problemsOf(definition)) {
-    if (problem !== null) return problem
-    yield
-  }
-  return null
-}
+/** The first of them, or null. A definition may have many, and each takes time to be put into words. */
+export const firstWorkflowProblem = (definition: WorkflowDefinition): Problem | null =>
+  problemsOf(definition).next().value ?? null
 
-/** Null after every handoff: something else may be done then. */
-function* problemsOf(definition: WorkflowDefinition): Generator<Problem | null, undefined> {
+function* problemsOf(definition: WorkflowDefinition): Generator<Problem, undefined> {
   if (Object.keys(definition.roles).length === 0) {
     yield { path: ['roles'], message: 'the workflow has no roles', fix: 'declare at least one role' }
     return
@@ -36,7 +25,6 @@ function* problemsOf(definition: WorkflowDefinition): Generator<Problem | null, 
       isSound = false
       yield problem
     }
-    yield null
   }
   if (isSound && rootRoles(definition).size === 0) {
     const message = 'every role is the target of a handoff, so no session can start'

@@ -1,6 +1,5 @@
 import type { JsonObject, JsonValue } from '@countersign/protocol'
 import { type Keyword, type SchemaNode, TAKES } from './keyword.js'
-import { STEPS_OF_BRANCH } from './part-keywords.js'
 import {
   allOf,
   branchOf,
@@ -14,18 +13,14 @@ import {
   tentatively,
 } from './schema-run.js'
 
-const branches = (operand: JsonValue): number => STEPS_OF_BRANCH * (Array.isArray(operand) ? operand.length : 1)
-
 /** The keywords that check the same value against other schemas. */
 export const BRANCH_KEYWORDS = {
   $ref: {
     takes: TAKES.string,
-    steps: () => 3,
     build: (operand, { compileReference }) => inBranch(compileReference(operand as string)),
   },
   not: {
     takes: TAKES.schema,
-    steps: branches,
     build: (operand, { compile }) => {
       const check = compile(operand)
       return (value, run, place, seen) => {
@@ -42,7 +37,6 @@ export const BRANCH_KEYWORDS = {
   },
   anyOf: {
     takes: TAKES.schemas,
-    steps: branches,
     build: (operand, node) =>
       checkBranches('anyOf', operand, node, {
         isEnough: (valid) => valid >= 1,
@@ -52,7 +46,6 @@ export const BRANCH_KEYWORDS = {
   },
   oneOf: {
     takes: TAKES.schemas,
-    steps: branches,
     build: (operand, node) =>
       checkBranches('oneOf', operand, node, {
         isEnough: (valid) => valid === 1,
@@ -62,12 +55,11 @@ export const BRANCH_KEYWORDS = {
   },
   allOf: {
     takes: TAKES.schemas,
-    steps: (operand) => (operand as JsonValue[]).length,
     build: (operand, { compile }) => {
       return allOf((operand as JsonValue[]).map((schema) => inBranch(compile(schema))))
     },
   },
-  if: { takes: TAKES.schema, steps: branches, build: checkIf },
+  if: { takes: TAKES.schema, build: checkIf },
 } as const satisfies Record<string, Keyword>
 
 /** What a branch has evaluated counts if it is valid. */

@@ -1,8 +1,6 @@
 import type { JsonObject, JsonValue } from '@countersign/protocol'
 import { suggestName } from '../../text/closest-name.js'
-import { spendOnJudging } from '../../text/judging-budget.js'
 import { compileRegex } from '../../text/regex.js'
-import type { Steps } from '../../text/steps.js'
 import { BRANCH_KEYWORDS } from './branch-keywords.js'
 import { type Keyword, type Operand, type SchemaNode, TAKES } from './keyword.js'
 import { PART_KEYWORDS, UNEVALUATED_KEYWORDS } from './part-keywords.js'
@@ -36,19 +34,17 @@ type Matches = (text: string) => boolean
 
 /** A schema may refer to itself; without end only if it is wrong. Values nest less deeply. */
 const MAX_DEPTH = 1_000
+/** About a second. No value within the limits needs as many. */
+export const MOST_REFERENCES = 100_000
 
-/** Compiles a schema and all it refers to into one check, in steps. Throws with what is wrong with it. */
-export function* compileDocument(document: SchemaDocument): Steps<Check> {
+/** Compiles a schema and all it refers to into one check. Throws with what is wrong with it. */
+export function compileDocument(document: SchemaDocument): Check {
   const compiled = new Map<string, Map<JsonValue, Check>>()
   const patterns = new Map<string, Matches>()
-  // References wait until the rest is compiled: they may form circles, and chains of any length. So do patterns: each
-  // takes up to milliseconds, and a schema may have thousands.
+  // References wait until the rest is compiled: they may form circles, and chains of any length.
   const waiting: (() => void)[] = []
   const check = compileWithin(document.root)
-  for (let next = waiting.pop(); next !== undefined; next = waiting.pop()) {
-    yield
-    next()
-  }
+  for (let next = waiting.pop(); next !== undefined; next = waiting.pop()) next()
   return check
 
   function compileWithin({ schema, base }: Located): Check {
@@ -70,14 +66,13 @@ export function* compileDocument(document: SchemaDocument): Steps<Check> {
       compileReference: (reference) => follow(reference, base),
       compilePattern,
     }
-    const parts: Counted[] = []
+    const checks: Check[] = []
     for (const [name, keyword] of KEYWORDS) {
       if (!Object.hasOwn(schema, name)) continue
-      const operand = schema[name] as JsonValue
-      const built = keyword.build(operand, node)
-      if (built !== null) parts.push({ check: built, steps: 1 + (keyword.steps?.(operand) ?? 0) })
+      const built = keyword.build(schema[name] as JsonValue, node)
+      if (built !== null) checks.push(built)
     }
-    return together(parts)
+    return allOf(checks)
   }
 
   function compilePattern(pattern: string): Matches {
@@ -100,6 +95,7 @@ export function* compileDocument(document: SchemaDocument): Steps<Check> {
       meant = compileWithin(document.resolve(reference, base))
     })
     return (value, run, place, seen) => {
+      if (++run.followed.count > MOST_REFERENCES) return false
       if (run.depth >= MAX_DEPTH) {
         const message = 'the schema refers to itself without end'
         return fail(run, place, () => ({ keyword: '$ref', expected: reference, found: null, message }))
@@ -121,20 +117,6 @@ const nothing: Check = (value, run, place) =>
     found: value,
     message: 'boolean schema is false',
   }))
-
-interface Counted {
-  readonly check: Check
-  readonly steps: number
-}
-
-function together(parts: readonly Counted[]): Check {
-  const check = allOf(parts.map((part) => part.check))
-  const steps = parts.reduce((sum, part) => sum + part.steps, 1)
-  return (value, run, place, seen) => {
-    spendOnJudging(steps)
-    return check(value, run, place, seen)
-  }
-}
 
 /** Refuses what the standard ignores: whoever wrote it meant something. */
 function checkKeywords(schema: JsonObject): void {

@@ -5,8 +5,6 @@ import { type Check, isObject } from './schema-run.js'
 export interface Keyword {
   /** What its operand must be, such as "a number". */
   readonly takes: Operand
-  /** The steps that each check takes at least. What depends on the value counts for itself. */
-  steps?(operand: JsonValue): number
   /** Null where the operand allows everything. */
   build(operand: JsonValue, node: SchemaNode): Check | null
 }

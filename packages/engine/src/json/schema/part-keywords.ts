@@ -1,7 +1,5 @@
 import type { JsonObject, JsonValue } from '@countersign/protocol'
 import { cutText } from '../../text/cut-text.js'
-import { spendOnJudging } from '../../text/judging-budget.js'
-import { countedKeys } from '../look-up.js'
 import { type Keyword, type SchemaNode, TAKES } from './keyword.js'
 import {
   below,
@@ -17,7 +15,7 @@ import {
   quietly,
   type Run,
 } from './schema-run.js'
-import { checkDependentRequired, namesIn } from './value-keywords.js'
+import { checkDependentRequired } from './value-keywords.js'
 
 /** A list of names, where a schema may stand as well. */
 const isNames = (needed: JsonValue | undefined): needed is string[] => Array.isArray(needed)
@@ -26,7 +24,6 @@ const isNames = (needed: JsonValue | undefined): needed is string[] => Array.isA
 export const PART_KEYWORDS = {
   prefixItems: {
     takes: TAKES.schemas,
-    steps: (operand) => (operand as JsonValue[]).length,
     build: (operand, { compile }) => {
       const checks = (operand as JsonValue[]).map(compile)
       return (value, run, place, seen) => {
@@ -88,7 +85,6 @@ export const PART_KEYWORDS = {
   },
   dependencies: {
     takes: TAKES.namedEither,
-    steps: (operand) => namesIn(Object.values(operand as JsonObject).map((needed) => (isNames(needed) ? needed : []))),
     build: (operand, { compile }) => {
       const entries = Object.entries(operand as JsonObject)
       const lists = entries.filter((entry): entry is [string, string[]] => isNames(entry[1]))
@@ -103,12 +99,10 @@ export const PART_KEYWORDS = {
   },
   dependentSchemas: {
     takes: TAKES.namedSchemas,
-    steps: (operand) => Object.keys(operand as JsonObject).length,
     build: (operand, { compile }) => checkDependents(Object.entries(operand as JsonObject), compile),
   },
   properties: {
     takes: TAKES.namedSchemas,
-    steps: (operand) => Object.keys(operand as JsonObject).length,
     build: (operand, { compile }) => {
       const checks = Object.entries(operand as JsonObject).map(([name, schema]) => ({ name, check: compile(schema) }))
       return (value, run, place, seen) => {
@@ -136,7 +130,6 @@ export const PART_KEYWORDS = {
       return (value, run, place, seen) => {
         if (!isObject(value)) return true
         return everyKey(value, run, (name) => {
-          spendOnJudging(checks.length)
           let isValid = true
           for (const { matches, check } of checks) {
             if (!matches(name)) continue
@@ -194,7 +187,6 @@ interface Items {
 function everyItem(value: readonly JsonValue[], run: Run, place: Place, { from, to, checkAt, seen }: Items): boolean {
   let isValid = true
   for (let at = from; at < to; at++) {
-    spendOnJudging(2)
     if (checkAt(at)(value[at] as JsonValue, run, below(run, place, at), branchOf(seen))) continue
     isValid = false
     if (run.problems === null) return false
@@ -204,8 +196,7 @@ function everyItem(value: readonly JsonValue[], run: Run, place: Place, { from, 
 
 function everyKey(value: JsonObject, run: Run, test: (name: string) => boolean): boolean {
   let isValid = true
-  for (const name of countedKeys(value)) {
-    spendOnJudging(4)
+  for (const name of Object.keys(value)) {
     if (test(name)) continue
     isValid = false
     if (run.problems === null) return false
@@ -266,7 +257,6 @@ function checkContains(operand: JsonValue, { schema, compile }: SchemaNode): Che
     const quiet = quietly(run)
     let count = 0
     for (const [at, item] of value.entries()) {
-      spendOnJudging(STEPS_OF_BRANCH)
       if (!check(item, quiet, null, seen === null ? null : nothingEvaluated())) continue
       count++
       seen?.others.add(at)
@@ -277,6 +267,3 @@ function checkContains(operand: JsonValue, { schema, compile }: SchemaNode): Che
     return fail(run, place, () => ({ keyword: 'contains', expected: operand, found: value, message }))
   }
 }
-
-/** A branch can fail and leave a problem. */
-export const STEPS_OF_BRANCH = 8

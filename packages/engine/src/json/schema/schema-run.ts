@@ -1,5 +1,4 @@
 import { type JsonObject, type JsonValue, LIMITS } from '@countersign/protocol'
-import { spendOnJudging } from '../../text/judging-budget.js'
 import { locationPath, type PathStep } from '../json-path.js'
 
 /** Why a value is not valid against a schema. */
@@ -25,15 +24,14 @@ export interface Run {
   readonly problems: Noted[] | null
   /** How many references are being followed, one inside the other. */
   depth: number
+  /** How many were followed in all. A schema that refers to itself twice doubles them at each level of the value. */
+  readonly followed: { count: number }
 }
 
 /** Where in the value a check is; null at its root. */
 export type Place = { readonly above: Place; readonly step: PathStep } | null
 
 export const below = (run: Run, above: Place, step: PathStep): Place => (run.problems === null ? null : { above, step })
-
-/** Noted even in branches that may fail. */
-const STEPS_OF_PROBLEM = 5
 
 type Finding = Pick<SchemaProblem, 'keyword' | 'expected' | 'found' | 'message'>
 
@@ -52,7 +50,6 @@ export const written = ({ place, finding }: Noted): SchemaProblem => ({
 export function fail(run: Run, place: Place, finding: () => Finding, step?: PathStep): false {
   const { problems } = run
   if (problems === null) return false
-  spendOnJudging(STEPS_OF_PROBLEM)
   if (problems.length >= LIMITS.failuresPerRule) return false
   problems.push({ place: step === undefined ? place : { above: place, step }, finding })
   return false
@@ -88,7 +85,7 @@ export function tentatively(run: Run, work: () => boolean): boolean {
 }
 
 /** For a check whose problems never count. */
-export const quietly = (run: Run): Run => (run.problems === null ? run : { problems: null, depth: run.depth })
+export const quietly = (run: Run): Run => (run.problems === null ? run : { ...run, problems: null })
 
 /** Which properties and items of one value were evaluated. */
 export interface Evaluated {
@@ -105,7 +102,6 @@ export const branchOf = (seen: Evaluated | null): Evaluated | null => (seen === 
 
 export function merge(seen: Evaluated | null, branch: Evaluated | null): void {
   if (seen === null || branch === null) return
-  spendOnJudging(branch.names.size + branch.others.size)
   seen.items = Math.max(seen.items, branch.items)
   for (const name of branch.names) seen.names.add(name)
   for (const index of branch.others) seen.others.add(index)

@@ -4,7 +4,6 @@ import type { PolicyResult, PreparedPolicy } from '../../contract/cedar.js'
 import { lookUp } from '../../json/look-up.js'
 import type { SessionState } from '../../state/state.js'
 import type { Tally } from '../../state/tally.js'
-import { JUDGING_STEPS, unlessTooCostly, withinJudgingBudget } from '../../text/judging-budget.js'
 import { block, quoted, type Rule, type ToolContext, type ToolRule } from './rule.js'
 
 export const killed: ToolRule = ({ state, contract }) =>
@@ -28,12 +27,7 @@ export const policyDenied: Rule = (context) => {
 
 /** Before the arguments are known only a clear deny counts: a policy that reads them has not decided yet. */
 export const policyDeniesTool: ToolRule = (context) => {
-  // A policy that cannot be asked any more hides the tool.
-  const result = unlessTooCostly(
-    () => withinJudgingBudget(JUDGING_STEPS.whole, () => askPolicies(context, null)),
-    () => 'deny' as const,
-  )
-  return result === 'deny' ? block('policy_denied', context.contract, RESTRICTED_FINDING) : null
+  return askPolicies(context, null) === 'deny' ? block('policy_denied', context.contract, RESTRICTED_FINDING) : null
 }
 
 /** The model must not learn the policy, so no detail is given. */

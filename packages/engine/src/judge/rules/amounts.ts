@@ -5,7 +5,6 @@ import { lookUp } from '../../json/look-up.js'
 import { slotOf } from '../../state/kept-values.js'
 import type { SessionState } from '../../state/state.js'
 import type { Tally } from '../../state/tally.js'
-import { spendOnJudging } from '../../text/judging-budget.js'
 import { type CallKeys, slotFor } from './call-keys.js'
 
 /** What a call adds to each of its contract's aggregates. */
@@ -24,14 +23,12 @@ export interface Added {
 export const NO_AMOUNTS: Amounts = { added: [], unusable: [] }
 
 export function amountsOf(contract: PreparedContract, args: JsonObject, keys: CallKeys): Amounts {
-  const { aggregates, binds, establishes } = contract
-  spendOnJudging((aggregates.length + binds.length + establishes.length) * STEPS_OF_KEPT)
+  const { aggregates } = contract
   if (aggregates.length === 0) return NO_AMOUNTS
   const added: Added[] = []
   const unusable: { aggregate: PreparedAggregate; found: JsonValue | undefined }[] = []
   for (const aggregate of aggregates) {
     const values = aggregate.path === null ? null : aggregate.path.find(args)
-    spendOnJudging((values?.length ?? 0) * STEPS_OF_AMOUNT)
     const wrong = values === null ? null : unusableValue(aggregate, values)
     if (wrong !== null) unusable.push({ aggregate, found: wrong.found })
     else added.push({ aggregate, slot: slotOfAggregate(aggregate, keys), amount: amountOf(aggregate, values) })
@@ -42,11 +39,6 @@ export function amountsOf(contract: PreparedContract, args: JsonObject, keys: Ca
 /** A call whose key cannot be used is blocked. One that the provider ran already counts apart from all keys. */
 export const slotOfAggregate = (aggregate: PreparedAggregate, keys: CallKeys): string =>
   slotFor(keys, aggregate) ?? slotOf(aggregate.name, '')
-
-/** A sum of decimals with dozens of digits takes about a microsecond. */
-export const STEPS_OF_AMOUNT = 8
-/** What a call changes is counted, recorded, written to the state and perhaps given back again. */
-const STEPS_OF_KEPT = 50
 
 /** The aggregate of the session including this call; for `max`, the call's own highest value. */
 export function totalWith({ aggregate, slot, amount }: Added, state: SessionState, tally: Tally): string {

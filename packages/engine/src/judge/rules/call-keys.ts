@@ -4,7 +4,6 @@ import { sha256Hex } from '../../json/hash.js'
 import type { CompiledPath } from '../../json/json-path.js'
 import { slotOf } from '../../state/kept-values.js'
 import { holdsUnseen } from '../../text/folded-text.js'
-import { spendOnJudging } from '../../text/judging-budget.js'
 
 /** The keys of a call: for which order, customer or account its rules are kept. */
 export interface CallKeys {
@@ -39,13 +38,9 @@ export function keysOf(
 }
 
 function hashOfKey(salt: string, text: string): string {
-  spendOnJudging(STEPS_OF_HASH + (text.length >> CHARACTERS_PER_STEP))
   return sha256Hex(`${salt.length}:${salt}:${text}`).slice(0, HASH_LENGTH)
 }
 
-const STEPS_OF_HASH = 16
-/** As a power of two. */
-const CHARACTERS_PER_STEP = 3
 /** 128 bits: two keys of one session never share a hash. */
 const HASH_LENGTH = 32
 

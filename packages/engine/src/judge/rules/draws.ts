@@ -5,8 +5,6 @@ import { addDecimals, decimalText, isAmount } from '../../json/decimal.js'
 import { sha256Hex } from '../../json/hash.js'
 import type { Tally } from '../../state/tally.js'
 import { foldedText } from '../../text/folded-text.js'
-import { spendOnJudging } from '../../text/judging-budget.js'
-import { STEPS_OF_AMOUNT } from './amounts.js'
 import { argumentKey, keyText } from './call-keys.js'
 
 /** Whose session it is, as far as limits that sessions share ask. */
@@ -60,9 +58,10 @@ export function drawsOf(
     unusableKeys: [] as Unusable[],
     unusableAmounts: [] as Unusable[],
   }
+  const keyOf = foldedKeys()
   for (const limit of limits) {
     const value = limit.key === null ? undefined : limit.key.first(args)
-    const key = limit.key === null ? partyKey(limit, counts.party) : foldedKey(value)
+    const key = limit.key === null ? partyKey(limit, counts.party) : keyOf(value)
     const amount = amountOf(limit, args)
     if (typeof amount === 'object') found.unusableAmounts.push({ limit, found: amount.found })
     if (key === null && limit.key !== null) found.unusableKeys.push({ limit, found: value })
@@ -96,7 +95,6 @@ export function knownDraws(
  * plan, or another bound, gives nothing back.
  */
 function idOf({ name, counts, per, definition }: PreparedSharedLimit, key: string, salt: string): string {
-  spendOnJudging(STEPS_OF_DRAW + (key.length >> CHARACTERS_PER_STEP))
   return hashOf(name, counts, definition.window, per, key, salt)
 }
 
@@ -113,11 +111,6 @@ export function limitIdFor({ name, counts, window, per }: NamedLimit, key: strin
   const text = per === 'argument' ? foldedKey(key) : per === 'tenant' ? '' : keyText(key)
   return text === null ? null : hashOf(name, counts, window, per, text, salt)
 }
-
-/** Hashing the key, and what counting it takes in the database. */
-const STEPS_OF_DRAW = 800
-/** As a power of two. */
-const CHARACTERS_PER_STEP = 3
 
 /** Null: the session does not say, or the key stands in the arguments. */
 function partyKey({ per }: PreparedSharedLimit, { principal, agent, workflowId }: LimitParty): string | null {
@@ -148,12 +141,20 @@ export function principalKey(principal: JsonValue | undefined): string | null {
 function foldedKey(value: JsonValue | undefined): string | null {
   const text = argumentKey(value)
   if (text === null) return null
-  spendOnJudging(text.length >> CHARACTERS_PER_STEP)
   const folded = foldedText(text)
-  if (folded === null) return null
-  // Some characters become eighteen.
-  spendOnJudging(folded.length >> CHARACTERS_PER_STEP)
   return folded === '' ? null : folded
+}
+
+/** Folds a key once: many limits may be kept for the same argument, which may be long. */
+function foldedKeys(): (value: JsonValue | undefined) => string | null {
+  const known = new Map<string, string | null>()
+  return (value) => {
+    const text = argumentKey(value)
+    if (text === null) return null
+    const key = known.get(text) ?? foldedKey(text)
+    known.set(text, key)
+    return key
+  }
 }
 
 /** A negative amount would refill a limit, and only numbers can be summed. */
@@ -163,7 +164,6 @@ function amountOf(
 ): string | { readonly found: JsonValue | undefined } {
   if (counts !== 'sum' || path === null) return '1'
   const values = path.find(args)
-  spendOnJudging(values.length * STEPS_OF_AMOUNT)
   if (values.length === 0) return { found: undefined }
   let sum = '0'
   for (const value of values) {

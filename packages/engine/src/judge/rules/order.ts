@@ -6,7 +6,6 @@ import type { CompiledPath } from '../../json/json-path.js'
 import { lookUp } from '../../json/look-up.js'
 import { openingsLeft, openingsOf } from '../../state/kept-values.js'
 import { openingName } from '../../state/tally.js'
-import { spendOnJudging } from '../../text/judging-budget.js'
 import { block, quoted, type Rule, type ToolContext, type ToolRule } from './rule.js'
 
 /** A precondition that no arguments can meet yet. */
@@ -35,7 +34,7 @@ export const preconditionNotMet: Rule = (context) => {
       })
     }
     const known = lookUp(state.satisfied, precondition.key)
-    if (witness !== null && Array.isArray(known) && isAmong(known, witness)) continue
+    if (witness !== null && Array.isArray(known) && known.includes(witness)) continue
     return block('precondition_not_met', contract, {
       detail: `${precondition.tool}: another ${paths}`,
       remedy: `Call "${precondition.tool}" first for the same ${paths} as in this call of ${quoted(tool)}.`,
@@ -43,14 +42,6 @@ export const preconditionNotMet: Rule = (context) => {
   }
   return null
 }
-
-function isAmong(known: readonly string[], witness: string): boolean {
-  spendOnJudging(known.length >> WITNESSES_PER_STEP)
-  return known.includes(witness)
-}
-
-/** As a power of two. */
-const WITNESSES_PER_STEP = 4
 
 /** A witness is null if the precondition compares no values, or if the call does not give one of them. */
 function isOpen(opening: Opening, { state, tally }: ToolContext): boolean {

@@ -13,7 +13,6 @@ import type { ToolCall } from '../../response/tool-call.js'
 import type { SessionState } from '../../state/state.js'
 import type { Tally } from '../../state/tally.js'
 import { cutText, plainText } from '../../text/cut-text.js'
-import { spendOnJudging } from '../../text/judging-budget.js'
 import type { Amounts } from './amounts.js'
 import type { CallKeys } from './call-keys.js'
 import type { CallDraws, Draw, SharedCounts } from './draws.js'
@@ -190,12 +189,8 @@ export const argumentPath = (index: number, path: string): string => `${argument
 
 /** True if one of these values is kept under one of the names. */
 export function keepsOneOf(names: ReadonlySet<string>, kept: readonly PreparedBind[]): boolean {
-  spendOnJudging(kept.length >> KEPT_PER_STEP)
   return kept.some(({ name }) => names.has(name))
 }
-
-/** As a power of two. */
-const KEPT_PER_STEP = 2
 
 /** A list for a sentence: `a, b or c`. */
 export function oneOf(names: readonly string[]): string {

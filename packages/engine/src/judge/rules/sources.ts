@@ -24,7 +24,6 @@ import {
 } from '../../contract/source-rule.js'
 import { type Leaf, leavesOf } from '../../json/leaves.js'
 import { comparable, isQuotable, isWorded, kindOf, tokensOf } from '../../json/value-kind.js'
-import { spendOnJudging } from '../../text/judging-budget.js'
 
 /** An argument whose value comes from a place that the contract does not allow. */
 export interface SourceViolation {
@@ -93,7 +92,6 @@ function judgePart(
 /** A date or a number that nothing but free text names. One that was seen nowhere was computed. */
 function judgeMeasure(rule: SourceRule, leaf: Leaf, part: Part, context: SourceContext): SourceViolation | null {
   if (rule.dictated === undefined || (part.kind !== 'date' && part.kind !== 'number')) return null
-  spendOnJudging(STEPS_OF_ORIGIN + part.sources.length)
   const texts = textsOf(part.kind, part.sources, context)
   if (texts.length === 0 || isExplained(rule, part, context)) return null
   if (part.kind === 'number' && part.text.replaceAll(/\D/g, '').length < 2) return null
@@ -112,7 +110,6 @@ function judgeQuote(
 ): SourceViolation | null {
   const sources = flow?.sources ?? []
   if (sources.length === 0 || !isQuotable(leaf.value)) return null
-  spendOnJudging(STEPS_OF_ORIGIN + sources.length)
   const kind = kindOf(leaf.value)
   const texts = textsOf(kind, sources, context)
   if (texts.length === 0 || isExplained(rule, { kind, sources }, context)) return null
@@ -134,7 +131,6 @@ const textsOf = (kind: ValueKind, sources: readonly ValueSource[], context: Sour
 /** The user, a field of a result, an argument that was judged, or a place that the rule lists. */
 function isExplained({ from }: SourceRule, part: Pick<Part, 'kind' | 'sources'>, context: SourceContext): boolean {
   return part.sources.some((source) => {
-    spendOnJudging(from.length)
     if (source.seen === 'argument') return context.isGuarded(source.tool, source.path)
     if (!isText(part.kind, source, context)) return true
     return from.some((origin) => typeof origin === 'object' && 'result' in origin && comesFrom(source, origin))
@@ -143,7 +139,6 @@ function isExplained({ from }: SourceRule, part: Pick<Part, 'kind' | 'sources'>,
 
 /** The rule that names the value, otherwise the most specific one that covers it. */
 function ruleFor(leaf: Leaf, sources: readonly PreparedSource[]): PreparedSource | undefined {
-  spendOnJudging(sources.length * STEPS_OF_RULE)
   let closest: PreparedSource | undefined
   for (const source of sources) {
     if (source.rule.path === leaf.path) return source
@@ -160,7 +155,6 @@ const covers = ({ steps }: PreparedSource, { location, isKey }: Leaf): boolean =
 function unreported(sources: readonly PreparedSource[], args: JsonObject, leaves: readonly Leaf[]): SourceViolation[] {
   return sources.flatMap((source) => {
     const { rule, steps } = source
-    spendOnJudging(leaves.length * STEPS_OF_RULE)
     if (rule.role === 'choice') return []
     const isJudged = (value: JsonValue) => typeof value === 'string' || (typeof value === 'number' && !!rule.numbers)
     const seen = leaves.filter((leaf) => isJudged(leaf.value) && covers(source, leaf)).length
@@ -178,14 +172,8 @@ interface Part {
   readonly reported: boolean
 }
 
-const STEPS_OF_RULE = 4
-const STEPS_OF_LEAF = 20
-const STEPS_OF_ORIGIN = 6
-const STEPS_OF_VIOLATION = 60
-
 /** A reference is judged as a whole; of content, only the addresses and identifiers inside it. */
 function partsToJudge(rule: SourceRule, value: string | number, flow: LeafFlow | null): Part[] {
-  spendOnJudging(STEPS_OF_LEAF + (typeof value === 'string' ? value.length >> 3 : 0))
   const kind = kindOf(value)
   const whole = { text: comparable(value, kind), kind, sources: flow?.sources ?? [], reported: flow !== null }
   const role = rule.role ?? (isWorded(kind) ? 'content' : 'reference')
@@ -200,10 +188,7 @@ function partsToJudge(rule: SourceRule, value: string | number, flow: LeafFlow |
 }
 
 function isAllowed(source: PreparedSource, part: Part, incomplete: boolean, context: SourceContext): boolean {
-  return source.rule.from.some((origin) => {
-    spendOnJudging(STEPS_OF_ORIGIN + part.sources.length)
-    return allows(origin, source, part, incomplete, context)
-  })
+  return source.rule.from.some((origin) => allows(origin, source, part, incomplete, context))
 }
 
 function allows(
@@ -238,7 +223,6 @@ function violationOf(rule: SourceRule, path: string, part: Part, otherwise: Othe
     : part.sources.length === 0
       ? 'it was seen nowhere before'
       : `it was seen in ${part.sources.slice(0, 3).map(describeSource).join(', ')}`
-  spendOnJudging(STEPS_OF_VIOLATION)
   const named = rule.from.slice(0, ORIGINS_NAMED).map(describeOrigin).join(', or ')
   const others = rule.from.length > ORIGINS_NAMED ? `, or one of ${rule.from.length - ORIGINS_NAMED} other places` : ''
   const remedy = `take ${path} from ${named}${others}; ${where}`

@@ -4,7 +4,6 @@ import { renderResource } from '../../contract/resource.js'
 import { saltedHash } from '../../json/hash.js'
 import type { CompiledPath } from '../../json/json-path.js'
 import { lookUp } from '../../json/look-up.js'
-import { spendOnJudging } from '../../text/judging-budget.js'
 import { slotFor } from './call-keys.js'
 import { argumentPath, block, type CallContext, keepsOneOf, type Rule } from './rule.js'
 
@@ -123,7 +122,6 @@ function referencesOf({ call, contract, response, inputFailures, keys }: CallCon
     // A key that cannot be used is reported by its own rule.
     if (slot === null) return
     for (const node of foundBy(finder, path)) {
-      spendOnJudging(STEPS_OF_REFERENCE)
       const at = argumentPath(call.index, node.path)
       const name = key === null ? null : key.expression
       references.push({ path: at, ref, slot, key: name, value: node.value, failedAtPreflight: false })
@@ -146,4 +144,3 @@ function referencesOf({ call, contract, response, inputFailures, keys }: CallCon
 }
 
 const NO_REFERENCES: readonly Reference[] = []
-const STEPS_OF_REFERENCE = 16

@@ -9,7 +9,6 @@
  */
 export const MEMORIES = {
   plans: { kind: 'cache', megabytes: 96, share: 1 / 4, holds: 'plans prepared for judging, by hash' },
-  refused_plans: { kind: 'cache', megabytes: 2, share: 1 / 4, holds: 'what was wrong with plans that were refused' },
   sessions: { kind: 'cache', megabytes: 48, share: 1 / 4, holds: 'sessions as this process last wrote them' },
   offered_tools: { kind: 'cache', megabytes: 4, share: 1 / 4, holds: 'hashes of the tools that are already stored' },
   prepaid_tokens: { kind: 'cache', megabytes: 1, share: 1 / 4, holds: 'tokens of recently authenticated keys' },

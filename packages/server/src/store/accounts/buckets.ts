@@ -58,16 +58,6 @@ const takeOne = fixedStatement<Taken>(`
     ${REFILL}
     returning b.taken, b.tokens`)
 
-/** Takes tokens for what a request turned out to cost, as many as are there. */
-export async function chargeTokens(
-  sql: Queryable,
-  charge: { owner: string; bucket: string; tokens: number },
-): Promise<void> {
-  await sql`
-    update buckets set tokens = greatest(0, tokens - ${charge.tokens})
-    where owner = ${charge.owner} and bucket = ${charge.bucket}`
-}
-
 /** Takes what tenants have sent from their bytes, below zero where they sent more. Returns what is left, by owner. */
 export async function spendBytes(
   sql: Queryable,

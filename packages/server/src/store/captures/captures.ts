@@ -1,4 +1,3 @@
-import { runToEnd, type Steps, stringifyInSteps } from '@countersign/engine'
 import type { CaptureItem, CaptureLevel, JsonValue } from '@countersign/protocol'
 import type { PageEnd } from '../../base/time-cursor.js'
 import type { Queryable, Tx } from '../../postgres/sql.js'
@@ -47,20 +46,10 @@ export interface CaptureTexts {
   readonly items: string
 }
 
-/** In one piece, for the thread. */
-export const captureTexts = (captures: readonly NewCapture[]): CaptureTexts => runToEnd(captureTextsInSteps(captures))
-
-/** Capture by capture, with other work in between: one may hold megabytes of messages. */
-export function* captureTextsInSteps(captures: readonly NewCapture[]): Steps<CaptureTexts> {
-  const rows: string[] = []
-  const items: string[] = []
-  for (const capture of captures) {
-    rows.push(JSON.stringify(toRow(capture)))
-    items.push(yield* stringifyInSteps(capture.item as unknown as JsonValue))
-    yield
-  }
-  return { rows: `[${rows.join(',')}]`, items: items.join('\n') }
-}
+export const captureTexts = (captures: readonly NewCapture[]): CaptureTexts => ({
+  rows: JSON.stringify(captures.map(toRow)),
+  items: captures.map(({ item }) => JSON.stringify(item)).join('\n'),
+})
 
 /** Stores a batch in one statement. Returns how many were new; the others had been sent before, or were erased. */
 export async function insertCaptures(

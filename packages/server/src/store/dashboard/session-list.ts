@@ -29,8 +29,6 @@ export interface ListedSession {
 
 /** Characters of what is kept of the sessions of a page, and of one session more. Labels alone may be 16,000 of each. */
 const PAGE_SIZE = 256 * 1024
-/** So many they are of 200 usual sessions. */
-const USUAL_SIZE = 128 * 1024
 
 export interface SessionPage extends FoundPage<ListedSession> {
   /** There are more, although not as many came as were asked for: because they are large. */
@@ -54,8 +52,6 @@ export interface SessionFilter {
   below: PageEnd | null
   oldestFirst: boolean
   limit: number
-  /** Whether a page may be large. Otherwise its first session comes alone, so that somebody can take a place and ask again. */
-  mayBeLarge: boolean
 }
 
 /** Sessions by their start; fewer than the limit where they are large. Each filter has an index that lists its sessions in this order, or few of them. */
@@ -95,15 +91,14 @@ export async function listSessions(sql: Queryable, filter: SessionFilter): Promi
       order by ${sql(lead)}.created_at ${direction}, ${sql(lead)}.session_id ${direction}
       limit ${filter.limit}
     ), measured as (
-      select s.*, h.lease_until, h.facts, h.state, count(*) over () as in_page, sum(octet_length(h.facts)) over () as size,
+      select s.*, h.lease_until, h.facts, h.state, count(*) over () as in_page,
         sum(octet_length(h.facts)) over (order by s.created_at ${direction}, s.session_id ${direction})
           - octet_length(h.facts) as size_before
       from page s ${JOIN_HEAD(sql)}
     )
     select ${columns(sql)}, s.in_page::int
     from measured s cross join lateral (select s.lease_until, s.facts, s.state) as h ${READ_FACTS(sql)}
-    where s.size_before = 0
-      or (s.size_before < ${PAGE_SIZE} and (s.size <= ${USUAL_SIZE} or ${filter.mayBeLarge}))
+    where s.size_before < ${PAGE_SIZE}
     order by s.created_at ${direction}, s.session_id ${direction}`
   return { rows, stopped, isCut: rows.length < (rows[0]?.inPage ?? 0) }
 }

@@ -1,4 +1,3 @@
-import { type Steps, stringifyInSteps } from '@countersign/engine'
 import type { JsonValue } from '@countersign/protocol'
 import type { Queryable, Tx } from '../../postgres/sql.js'
 import { daysAgo } from '../days-ago.js'
@@ -13,13 +12,15 @@ export type ContentKind = 'arguments' | 'decisions' | 'response' | 'result' | 'a
 export interface NewContent {
   readonly kind: ContentKind
   readonly ref: string
-  /** The body as JSON: writing megabytes out belongs to the turn that judges them, not to the statement. */
+  /** The body as JSON. */
   readonly text: string
 }
 
-export function* newContent(kind: ContentKind, ref: string, body: JsonValue): Steps<NewContent> {
-  return { kind, ref, text: yield* stringifyInSteps(body) }
-}
+export const newContent = (kind: ContentKind, ref: string, body: JsonValue): NewContent => ({
+  kind,
+  ref,
+  text: JSON.stringify(body),
+})
 
 /** The value of `content` below. */
 export const contentRows = (content: readonly NewContent[]): string =>

@@ -1,4 +1,3 @@
-import { flatMapInSteps, runToEnd, type Steps } from '@countersign/engine'
 import type { ChainedEvent } from '@countersign/protocol'
 import type { Queryable } from '../../postgres/sql.js'
 
@@ -63,28 +62,15 @@ export async function loadEvents(sql: Queryable, page: LedgerPage): Promise<Chai
 /** Events by their numbers, in order. */
 export async function loadEventsAt(
   sql: Queryable,
-  session: Pick<LedgerPage, 'tenantId' | 'sessionId'>,
-  seqs: readonly number[],
-): Promise<ChainedEvent[]> {
-  return runToEnd(readEvents(session, await findEventsAt(sql, session, seqs)))
-}
-
-/** Their rows as they are stored: events of hundreds of kilobytes are read one by one. */
-export async function findEventsAt(
-  sql: Queryable,
   { tenantId, sessionId }: Pick<LedgerPage, 'tenantId' | 'sessionId'>,
   seqs: readonly number[],
-): Promise<readonly StoredEvent[]> {
+): Promise<ChainedEvent[]> {
   if (seqs.length === 0) return []
-  return sql<StoredEvent[]>`
+  const rows = await sql<StoredEvent[]>`
     select seq, type, at, body, prev_hash, hash from session_events
     where tenant_id = ${tenantId} and session_id = ${sessionId} and seq = any (${seqs.map(String)}::text[]::bigint[]) order by seq`
+  return rows.map((row) => eventOf(sessionId, row))
 }
-
-export const readEvents = (
-  { sessionId }: Pick<LedgerPage, 'sessionId'>,
-  rows: readonly StoredEvent[],
-): Steps<ChainedEvent[]> => flatMapInSteps(rows, (row) => [eventOf(sessionId, row)])
 
 type StoredEvent = Omit<ChainedEvent, 'session_id' | 'at' | 'body' | 'prev_hash'> & {
   at: Date

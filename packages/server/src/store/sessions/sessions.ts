@@ -1,4 +1,3 @@
-import { runToEnd, type Steps } from '@countersign/engine'
 import { fixedStatement } from '../../postgres/fixed-statement.js'
 import type { Queryable } from '../../postgres/sql.js'
 import { daysAgo } from '../days-ago.js'
@@ -48,12 +47,10 @@ const fixedOf = (row: StoredSession): FixedSession => ({
   createdAt: row.createdAt,
 })
 
-/** What a row says. Its state is parsed in a step of its own: two megabytes take twenty milliseconds. */
-export function* readSession(row: StoredSession): Steps<SessionRow> {
+/** What a row says. */
+export function readSession(row: StoredSession): SessionRow {
   const facts: StoredFacts = JSON.parse(row.facts)
-  yield
   const state = JSON.parse(row.state)
-  yield
   const head: SessionHead = {
     revision: row.revision,
     leaseUntil: row.leaseUntil,
@@ -70,33 +67,14 @@ export function* readSession(row: StoredSession): Steps<SessionRow> {
   return { fixed: fixedOf(row), head, now: row.now }
 }
 
-/** A state was not read, because it is larger than it may be. */
-export const IS_LARGE = Symbol('its state is large')
-
 /** Null when the tenant has no such session. */
-export async function findSession(
-  sql: Queryable,
-  { tenantId, sessionId }: { readonly tenantId: string; readonly sessionId: string },
-  mostBytes = MOST_BYTES,
-): Promise<StoredSession | typeof IS_LARGE | null> {
-  const [row] = await load(sql, { tenant_id: tenantId, session_id: sessionId, most: mostBytes })
-  if (row === undefined) return null
-  const { state } = row
-  return state === null ? IS_LARGE : { ...row, state }
-}
-
-/** What PostgreSQL can store in a value. */
-export const MOST_BYTES = 1_073_741_824
-
-/** The same, read at once. */
 export async function loadSession(sql: Queryable, tenantId: string, sessionId: string): Promise<SessionRow | null> {
-  const row = await findSession(sql, { tenantId, sessionId })
-  return row === null || row === IS_LARGE ? null : runToEnd(readSession(row))
+  const [row] = await load(sql, { tenant_id: tenantId, session_id: sessionId })
+  return row === undefined ? null : readSession(row)
 }
 
-const load = fixedStatement<Omit<StoredSession, 'state'> & { state: string | null }>(`
-  select s.*, h.revision, h.lease_until, h.facts, h.prepared, h.narrowing, h.recent, clock_timestamp() as now,
-    case when octet_length(h.state) <= :most::int then h.state end as state
+const load = fixedStatement<StoredSession>(`
+  select s.*, h.revision, h.lease_until, h.facts, h.prepared, h.state, h.narrowing, h.recent, clock_timestamp() as now
   from sessions s join session_heads h using (tenant_id, session_id)
   where s.tenant_id = :tenant_id::text and s.session_id = :session_id::text`)
 

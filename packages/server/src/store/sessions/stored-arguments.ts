@@ -1,4 +1,3 @@
-import type { Steps } from '@countersign/engine'
 import type { JsonValue } from '@countersign/protocol'
 import type { Queryable } from '../../postgres/sql.js'
 
@@ -7,7 +6,7 @@ export const callLines = (sql: Queryable) => sql`
   (select string_agg(call::text, chr(10))
    from json_array_elements(case when json_typeof(a.body) = 'array' then a.body end) call)`
 
-/** Of each call, as JSON: parsing 4 MB of them at once takes a tenth of a second. Null: none are stored. */
+/** Of each call, as JSON. Null: none are stored. */
 export type StoredArguments = readonly string[] | null
 
 export const splitCalls = (lines: string | null): string[] => lines?.split('\n') ?? []
@@ -24,12 +23,11 @@ export async function loadArguments(
 }
 
 /** By the index of the call. What is no call was changed, and is left out. */
-export function* readArguments(calls: readonly string[]): Steps<Map<number, JsonValue>> {
+export function readArguments(calls: readonly string[]): Map<number, JsonValue> {
   const read = new Map<number, JsonValue>()
   for (const text of calls) {
     const call = readCall(text)
     if (call !== null && !read.has(call.index)) read.set(call.index, call.arguments)
-    yield
   }
   return read
 }

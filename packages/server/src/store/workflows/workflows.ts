@@ -72,16 +72,14 @@ export async function loadWorkflow(sql: Queryable, tenantId: string, workflowId:
   return { ...rest, ledger: { seq, hash } }
 }
 
-/** The definition as JSON; null where it is longer than that. */
-export async function findDefinition(
+export async function loadDefinition(
   sql: Queryable,
   { tenantId, workflowId }: Pick<WorkflowRow, 'tenantId' | 'workflowId'>,
-  mostBytes: number,
-): Promise<string | null> {
-  const [row] = await sql<{ text: string | null }[]>`
-    select case when octet_length(definition::text) <= ${mostBytes}::int then definition::text end as text
-    from workflows where tenant_id = ${tenantId} and workflow_id = ${workflowId}`
-  return row?.text ?? null
+): Promise<WorkflowDefinition> {
+  const [row] = await sql<{ text: string }[]>`
+    select definition::text as text from workflows where tenant_id = ${tenantId} and workflow_id = ${workflowId}`
+  if (row === undefined) throw new Error('a locked workflow is gone')
+  return JSON.parse(row.text)
 }
 
 /** An event on its way into the workflow's ledger. */

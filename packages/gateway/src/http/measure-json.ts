@@ -1,5 +1,4 @@
 import { LIMITS } from '@countersign/protocol'
-import type { Steps } from '../text/steps.js'
 
 const QUOTE = 0x22
 const BACKSLASH = 0x5c
@@ -23,9 +22,6 @@ const BYTES_PER_BYTE = 2
 const BYTES_PER_CONTAINER = 56
 const BYTES_PER_VALUE = 64
 
-/** About two milliseconds, and five where names stand close. */
-const BYTES_PER_STEP = 64 * 1024
-
 export interface JsonMeasure {
   /** How many it has; one that takes long to read counts as several. */
   readonly values: number
@@ -38,7 +34,7 @@ export interface JsonMeasure {
 }
 
 /** What a JSON text is once it is parsed, without parsing it. */
-export function* measureJson(text: Uint8Array): Steps<JsonMeasure> {
+export function measureJson(text: Uint8Array): JsonMeasure {
   const buffer = Buffer.from(text.buffer, text.byteOffset, text.length)
   const names = new Set<string>()
   let commas = 0
@@ -50,35 +46,31 @@ export function* measureJson(text: Uint8Array): Steps<JsonMeasure> {
   let stringEnd = 0
   let digits = 0
   let longNumbers = 0
-  for (let at = 0; at < text.length; ) {
-    const end = Math.min(at + BYTES_PER_STEP, text.length)
-    for (; at < end; at++) {
-      const byte = text[at] as number
-      if (isInString) {
-        if (byte === BACKSLASH) at += 1
-        else if (byte === QUOTE) {
-          isInString = false
-          stringEnd = at
-        }
-      } else if (byte >= ZERO && byte <= NINE) {
-        if (digits > 0 || byte !== ZERO) digits += 1
-        if (digits === MOST_DIGITS + 1) longNumbers += 1
-      } else if (byte !== DOT) {
-        digits = 0
-        if (byte === QUOTE) {
-          isInString = true
-          stringStart = at + 1
-        } else if (byte === COMMA) commas += 1
-        else if (byte === BRACE || byte === BRACKET) {
-          containers += 1
-          open += 1
-          if (open > depth) depth = open
-        } else if (byte === END_OF_BRACE || byte === END_OF_BRACKET) open -= 1
-        else if (byte === COLON && names.size <= LIMITS.bodyNames)
-          names.add(buffer.toString('latin1', stringStart, stringEnd))
+  for (let at = 0; at < text.length; at++) {
+    const byte = text[at] as number
+    if (isInString) {
+      if (byte === BACKSLASH) at += 1
+      else if (byte === QUOTE) {
+        isInString = false
+        stringEnd = at
       }
+    } else if (byte >= ZERO && byte <= NINE) {
+      if (digits > 0 || byte !== ZERO) digits += 1
+      if (digits === MOST_DIGITS + 1) longNumbers += 1
+    } else if (byte !== DOT) {
+      digits = 0
+      if (byte === QUOTE) {
+        isInString = true
+        stringStart = at + 1
+      } else if (byte === COMMA) commas += 1
+      else if (byte === BRACE || byte === BRACKET) {
+        containers += 1
+        open += 1
+        if (open > depth) depth = open
+      } else if (byte === END_OF_BRACE || byte === END_OF_BRACKET) open -= 1
+      else if (byte === COLON && names.size <= LIMITS.bodyNames)
+        names.add(buffer.toString('latin1', stringStart, stringEnd))
     }
-    yield
   }
   return {
     values: 1 + commas + containers + longNumbers * (VALUES_PER_LONG_NUMBER - 1),
