@@ -28,7 +28,6 @@ export {
 export { type CompileNote, describeNote } from './compile/compile-note.js'
 export { type CompileResult, compilePlan, type PlanSources } from './compile/compile-plan.js'
 export {
-  CONTRACT_SHAPE,
   hashPlan,
   type Preparation,
   type PrepareOptions,

@@ -31,12 +31,9 @@ export interface PrepareOptions {
   readonly contractFiles?: ReadonlyMap<string, string> | undefined
   /** It is compiled from its sources now: a plan that was accepted once must go on being one. */
   readonly isNew?: boolean | undefined
-  /** `CONTRACT_SHAPE` made into code, which checks a large contract five times as fast. */
-  readonly contractShape?: Pick<typeof CONTRACT_SHAPE, 'safeParse'> | undefined
+  /** `compiledSessionSchema` made into code, which checks a large plan five times as fast. */
+  readonly shape?: Pick<typeof compiledSessionSchema, 'safeParse'> | undefined
 }
-
-/** What every contract of a compiled session looks like. */
-export const CONTRACT_SHAPE = compiledSessionSchema.shape.contracts.element
 
 /** A prepared plan, or every problem found. */
 export type Preparation = { ok: true; plan: Plan } | { ok: false; problems: string[] }
@@ -49,9 +46,11 @@ export function preparePlan(compiled: unknown, options: PrepareOptions = {}): Pr
   const strictProblem = checkStrictValue(compiled)
   if (strictProblem !== null)
     return { ok: false, problems: [`the compiled session is not plain JSON: ${strictProblem}`] }
-  const shape = checkShape(compiled, options.contractShape ?? CONTRACT_SHAPE)
-  if (!shape.ok) return shape
-  const prepared = prepareParts(shape.compiled, options)
+  const shape = (options.shape ?? compiledSessionSchema).safeParse(compiled)
+  if (!shape.success) {
+    return { ok: false, problems: shape.error.issues.map(({ path, message }) => `${path.join('.')}: ${message}`) }
+  }
+  const prepared = prepareParts(shape.data, options)
   return prepared.ok ? prepared : { ok: false, problems: prepared.problems.map(describeProblem) }
 }
 
@@ -59,34 +58,6 @@ function describeProblem({ tool, path, message, fix }: PlanProblem): string {
   const place = [tool === null ? 'session' : `contract of ${tool}`, ...path].join('.')
   return `${place}: ${message} (${fix})`
 }
-
-type Shape = { ok: true; compiled: CompiledSession } | { ok: false; problems: string[] }
-
-function checkShape(compiled: unknown, contractShape: Pick<typeof CONTRACT_SHAPE, 'safeParse'>): Shape {
-  const listed = (compiled as { contracts?: unknown } | null)?.contracts
-  const sent: readonly unknown[] = Array.isArray(listed) ? listed : []
-  const whole = compiledSessionSchema.safeParse(
-    sent.length === 0 ? compiled : { ...(compiled as object), contracts: [] },
-  )
-  const problems = problemsOf(whole.error?.issues, [])
-  const contracts: CompiledContract[] = []
-  for (const [index, contract] of sent.entries()) {
-    const one = contractShape.safeParse(contract)
-    problems.push(...problemsOf(one.error?.issues, ['contracts', index]))
-    if (one.success) contracts.push(one.data)
-  }
-  return problems.length > 0 || !whole.success
-    ? { ok: false, problems }
-    : { ok: true, compiled: { ...whole.data, contracts } }
-}
-
-interface Issue {
-  readonly path: readonly PropertyKey[]
-  readonly message: string
-}
-
-const problemsOf = (issues: readonly Issue[] | undefined, at: readonly (string | number)[]): string[] =>
-  (issues ?? []).map(({ path, message }) => `${[...at, ...path].join('.')}: ${message}`)
 
 /** The hash that names a compiled session: SHA-256 over its canonical JSON. */
 export function hashPlan(compiled: CompiledSession): string {

@@ -1,5 +1,5 @@
-import { CONTRACT_SHAPE, hashPlan, type Plan, type Preparation, preparePlan } from '@countersign/engine'
-import type { CompiledSession } from '@countersign/protocol'
+import { hashPlan, type Plan, type Preparation, preparePlan } from '@countersign/engine'
+import { type CompiledSession, compiledSessionSchema } from '@countersign/protocol'
 import { z } from 'zod'
 import type { Cache } from '../base/memory/cache.js'
 import { loadPolicyEvaluator } from '../base/policy.js'
@@ -16,14 +16,14 @@ export interface PlanCache {
 
 /** A plan counts against the share of the tenant that it was prepared for first, whoever uses it later. */
 export function createPlanCache(plans: Cache<Plan>): PlanCache {
-  const contractShape = z.compile(CONTRACT_SHAPE)
+  const shape = z.compile(compiledSessionSchema)
 
   const prepare: PlanCache['prepare'] = async (compiled, tenantId) => {
     // Preparing a plan takes far longer than hashing it, and the same one comes with every session of an agent.
     const known = plans.find(hashPlan(compiled))
     if (known !== undefined) return { ok: true, plan: known }
     const policy = hasPolicy(compiled) ? await loadPolicyEvaluator() : undefined
-    const prepared = preparePlan(compiled, { policy, contractShape })
+    const prepared = preparePlan(compiled, { policy, shape })
     if (prepared.ok) {
       const { plan } = prepared
       plans.remember(plan.hash, plan, { owner: tenantId, bytes: plan.weight })

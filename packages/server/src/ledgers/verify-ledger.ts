@@ -1,4 +1,4 @@
-import { contradictionOf, createExportCheck, hashPlan, signedHeadProblem } from '@countersign/engine'
+import { contradictionOf, createExportCheck, signedHeadProblem } from '@countersign/engine'
 import type { ChainedEvent, JsonValue, LedgerBody, LedgerHead, SignedHead } from '@countersign/protocol'
 import { createFairGate } from '../base/work/fair-gate.js'
 import type { LoadedSession } from '../change/change-session.js'
@@ -40,9 +40,8 @@ async function verify(ctx: Context, { session: known, plan }: LoadedSession): Pr
   const { tenantId, sessionId, compiledHash } = session.fixed
   const { ledger: head, state } = session.head
   const compiled_session = await inRead(ctx, (sql) => findPlan(sql, tenantId, compiledHash))
-  const hash = compiled_session === null ? '' : hashPlan(compiled_session)
   const exported = { session_id: sessionId, compiled_hash: compiledHash, compiled_session }
-  const check = createExportCheck(exported, { plan, hash })
+  const check = createExportCheck(exported, { plan })
   const verdict = async (events: number, problem: string | null): Promise<LedgerVerdict> => {
     if (problem !== null) await inRead(ctx, (sql) => requireStillStored(sql, session.fixed))
     return { verified: problem === null, events, head, problem, signed }
