@@ -53,7 +53,7 @@ proves(
     draw(() => 'a')
     // It was four seconds.
     for (const key of ['\u0f73', '\u0315\u0300', '\uff9e\u0300', '\ufdfa', 'a\u0f73\u0f73'])
-      expect(cpuMs(() => draw((at) => `${key.repeat(500)}${at}`))).toBeLessThan(400)
+      expect(cpuMs(() => draw((at) => `${key.repeat(500)}${at}`))).toBeLessThan(1_500)
   },
 )
 
