@@ -8,7 +8,6 @@ export const backgroundWork = {
   'background.learned-once': 'A capture counts exactly once, whichever instance is killed at whatever moment of learning',
   'background.set-aside': 'A capture whose learning failed three times is set aside and not tried again; those beside it are learned',
   'background.set-aside.reported': 'What was set aside is shown in the log, the metrics and the dashboard, and an operator can list, show, retry and drop it',
-  'background.drafts': 'Contracts are drafted from what was learned beside requests: other tenants’ turns and kills are answered meanwhile',
   'background.runs-in-turn':
     'Of runs that wait, the oldest of the tenant with fewest under way is next, and is found among 5,000 in less than a quarter of a second; a tenant has two under way at most',
   'background.run-gives-up': 'A run that was begun three times without getting through fails, and its error says so',

@@ -37,12 +37,10 @@ export const limits = {
   'limit.fair.reads':
     'A tenant reads on half of the connections that are kept for reading, and what others do waits for none of it; a session is read once the body of its request has come',
   'limit.fair.plans': 'Expensive work of one tenant leaves the turns and plans of another tenant alone',
-  'limit.fair.packs': 'The plans that people write are read, compared and tried beside the requests of others, who do not wait for it',
   'limit.fair.shared-connections':
     'Over a connection that a proxy shares between tenants, a request waits with those of its own tenant or network, not with those of whoever used the connection before',
   'limit.judging.colliding-numbers':
     'Numbers that collide in a set of numbers take no longer than others, wherever a plan, a response or its arguments bring them',
-  'limit.fair.large-bodies': 'A large body of one tenant is read beside the requests of others, who do not wait for it',
   'limit.fair.refused-bodies': 'A body that is wrong everywhere is refused for its first ten faults',
   'limit.fair.cookies': 'A cookie is found in a header of 16 kB in less than a millisecond, whatever a stranger wrote into it',
   'limit.fair.forwarded':
@@ -52,8 +50,14 @@ export const limits = {
   'limit.fair.roles-counted-first': 'Roles and handoffs of a workflow are counted before one of them is looked at',
   'limit.fair.suggestions':
     'A definition with hundreds of long names that nothing declares is refused at once: of a name, few places are compared with another',
-  'limit.fair.time': 'Of those who wait for a thread, who used it least comes next; who used little waits for no long work of others',
-  'limit.fair.lists': 'Learned contracts are listed for one request of a tenant at a time, large ones for one in all; small ones wait for no list of others',
+  'isolation.deadline':
+    'A request that takes a processor for more than 1.5 seconds, or a thread more than 256 MB, is refused with 422 TOO_COSTLY, and nothing of it is allowed or written',
+  'isolation.others': 'While a request takes long, requests of other tenants are answered',
+  'isolation.stops': 'What stops a session is answered while all threads are at work',
+  'isolation.same': 'A request is decided the same in place and in a thread',
+  'isolation.written': 'Of a request that was given up after it began to write, the reply says 503, so that the client asks again and finds what was written',
+  'isolation.memory': 'What earlier requests left in the memory of a thread is no fault of the next one: it is tried once more in a new thread',
+  'limit.fair.time': 'Of those who wait for a thread, who used the threads least comes next, and nobody has all of them',
   'limit.fair.erasures': 'Nothing is locked while what was learned of a session is taken out of it: meanwhile the session can be killed',
   'limit.fair.threads': 'Where cores are scarce, long work beside requests waits for the thread that answers them',
   'limit.fair.refused': 'Expensive work beyond a share is refused before it is begun, with a time to try again',
@@ -106,8 +110,7 @@ export const limits = {
     'One client behind a proxy, and one tenant, has a quarter of the connections for its requests; kills of a tenant count apart',
   'limit.connections.displaced':
     'When all connections are taken, the network or client with most that wait for a head or a body loses the oldest of them to a newcomer',
-  'limit.connections.endings':
-    'Of bodies that end together before they came, sixteen are refused in a turn of the event loop, and nothing is written for clients that left',
+  'limit.connections.endings': 'Nothing is written for a client that left before its body had come',
   'limit.connections.pieces':
     'A body comes in at most 1,024 pieces and one more for every 64 bytes; what follows is skipped, and other requests are read whole',
   'limit.connections.pipelined': 'A connection has one request under way and two that wait; one more ends it, and what follows in the same piece is not read',

@@ -49,13 +49,6 @@ export const wireSabotages: Bugs = {
       to: 'const owner = sender',
     },
   ],
-  'packages/server/src/http/read-body.ts': [
-    {
-      breaks: 'limit.connections.endings',
-      from: 'turns.take({ owner: () => owner, begin: () => fail(error()) })',
-      to: 'fail(error())',
-    },
-  ],
   'packages/server/src/http/http-server.ts': [
     { breaks: 'limit.connections.pipelined', from: 'const MAX_PIPELINED = 2', to: 'const MAX_PIPELINED = 3' },
     {

@@ -26,15 +26,30 @@ export const serverSabotages: Bugs = {
       to: '      if (line.length === 0) lines.delete(owner)',
     },
   ],
-  'packages/server/src/base/work/worker-thread.ts': [
+  'packages/server/src/base/work/thread-pool.ts': [
     { breaks: 'limit.fair.time', from: ', usedMs: used.of }', to: ' }' },
-    { breaks: 'limit.fair.time', from: 'littleMs: 2_000', to: 'littleMs: 0' },
-    { breaks: 'limit.fair.time', from: 'used.of(owner) < (second?.littleMs ?? 0)', to: 'used.of(owner) < 60_000' },
-    { breaks: 'limit.fair.time', from: 'queue.putBack({ ...task, isLong: true })', to: 'task.fail(error)' },
+    { breaks: 'limit.fair.time', from: 'Math.max(1, threads - 1)', to: 'threads' },
+    { breaks: 'isolation.memory', from: 'if (error.ofMemory && ', to: 'if (false && ' },
   ],
-  'packages/server/src/governance/learned-drafts.ts': [
-    { breaks: 'limit.fair.lists', from: 'size > SMALL_SIZE ? large', to: 'size > 0 ? large' },
-    { breaks: 'limit.fair.lists', from: 'const SMALL_SIZE = 512 * 1024', to: 'const SMALL_SIZE = 512 * 1024 * 1024' },
+  'packages/server/src/base/work/one-thread.ts': [
+    { breaks: 'isolation.deadline', from: 'if (leftMs > 1) timer', to: 'if (true) timer' },
+    {
+      breaks: 'isolation.deadline',
+      from: 'timeLimitMs - (usedMs() - usedBeforeMs)',
+      to: 'timeLimitMs - (performance.now() - beganMs)',
+    },
+    {
+      breaks: 'isolation.written',
+      from: 'if (said === WRITES) return current?.writes?.()',
+      to: 'if (said === WRITES) return',
+    },
+  ],
+  'packages/server/src/context/plans-in-place.ts': [
+    {
+      breaks: 'isolation.others',
+      from: 'plan === undefined || planCost(plan) * bodyBytes > IN_PLACE.costOfBytes',
+      to: 'plan === undefined',
+    },
   ],
   'packages/server/src/captures/forget-session.ts': [
     {

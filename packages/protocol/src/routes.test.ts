@@ -29,5 +29,5 @@ test('no route approves a proposal and none removes a label', () => {
 test('there are 24 block reasons and every error has a status that says whose turn it is', () => {
   expect(BLOCK_REASON_NAMES).toHaveLength(24)
   for (const { status } of Object.values(ERRORS))
-    expect([400, 401, 403, 404, 405, 408, 409, 413, 415, 429, 500, 503]).toContain(status)
+    expect([400, 401, 403, 404, 405, 408, 409, 413, 415, 422, 429, 500, 503]).toContain(status)
 })

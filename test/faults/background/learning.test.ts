@@ -1,5 +1,5 @@
 import { afterAll, describe, expect, test } from 'vitest'
-import { TaskFailed } from '../../../packages/server/src/base/work/worker-thread.js'
+import { TaskFailed } from '../../../packages/server/src/base/work/thread-pool.js'
 import { forgetSession } from '../../../packages/server/src/captures/forget-session.js'
 import { learnCaptures } from '../../../packages/server/src/captures/learn-captures.js'
 import { createTaskThread, type TaskThread } from '../../../packages/server/src/context/tasks.js'
@@ -21,6 +21,7 @@ const thread: TaskThread = {
     await before(name, input, tenantId)
     return real.run(tenantId, name, input)
   },
+  warm: () => {},
   close: () => real.close(),
 }
 afterAll(() => real.close())

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { setTimeout } from 'node:timers/promises'
 import { afterAll, expect, test, vi } from 'vitest'
-import { TaskFailed } from '../../../packages/server/src/base/work/worker-thread.js'
+import { TaskFailed } from '../../../packages/server/src/base/work/thread-pool.js'
 import { createTaskThread, type TaskThread } from '../../../packages/server/src/context/tasks.js'
 import { judgeWaitingRun, RUN_SECONDS } from '../../../packages/server/src/runs/judge-run.js'
 import { measureConversations } from '../../../packages/server/src/store/captures/captures.js'
@@ -21,6 +21,7 @@ const thread: TaskThread = {
     if (name === failing) throw new TaskFailed(name, 'it took longer than 10 seconds')
     return real.run(tenantId, name, input)
   },
+  warm: () => {},
   close: () => real.close(),
 }
 afterAll(() => real.close())

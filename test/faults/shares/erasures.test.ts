@@ -14,6 +14,7 @@ const thread: TaskThread = {
     await before(name)
     return real.run(tenantId, name, input)
   },
+  warm: () => {},
   close: async () => {},
 }
 afterAll(() => real.close())

@@ -2,61 +2,22 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { getPriority } from 'node:os'
 import { hashValue, saltedHash } from '@countersign/engine'
 import type { JsonValue, WorkflowDefinition } from '@countersign/protocol'
-import { afterAll, expect, test } from 'vitest'
-import { TaskFailed } from '../../../packages/server/src/base/work/worker-thread.js'
-import { createTaskThread, type TaskThread } from '../../../packages/server/src/context/tasks.js'
+import { expect, test } from 'vitest'
+import { createTaskThread } from '../../../packages/server/src/context/tasks.js'
 import { capturesOf } from '../../support/data/captures.js'
 import { proves } from '../../support/proves.js'
-import { expectStatus, LOOKUP, openSession } from '../../support/runtime/governed-session.js'
+import { expectStatus } from '../../support/runtime/governed-session.js'
 import { withRuntime } from '../../support/runtime/with-runtime.js'
 import { PAYMENT_PLAN } from '../../support/runtime/workflow.js'
 
-/** The thread in which large bodies are read, held up while a test wants it. */
-const real = createTaskThread()
-let gate: Promise<void> = Promise.resolve()
-let read: string[] = []
-const requestThread: TaskThread = {
-  run: async (tenantId, name, input, transfer) => {
-    read.push(name)
-    await gate
-    return real.run(tenantId, name, input, transfer)
-  },
-  close: () => real.close(),
-}
-afterAll(() => real.close())
-
-const { runtime, api } = await withRuntime({ parts: { requestThread } })
+const { runtime, api } = await withRuntime()
 
 const largeBatch = () => {
   const turns = Array.from({ length: 20 }, (_, at) => ({ name: 'note', args: { at, text: 'x'.repeat(100_000) } }))
   return { captures: capturesOf('desk', 'hello', turns) as unknown as JsonValue[] }
 }
 
-proves('limit.fair.large-bodies', async () => {
-  let open = () => {}
-  gate = new Promise((done) => {
-    open = done
-  })
-  let answered = false
-  const batch = largeBatch()
-  const ingesting = api.ingestCaptures({ body: batch }).then((answer) => {
-    answered = true
-    return answer
-  })
-  const other = await runtime.createTenant()
-  const session = await openSession(runtime.api(other.key))
-  await session.turn([LOOKUP])
-  expectStatus(await session.api.killSession({ params: { session_id: session.sessionId }, body: {} }), 200)
-  // Nothing of the body has been parsed here: only the thread reads it, and the thread has not begun.
-  expect(answered).toBe(false)
-  expect(read).toEqual(['readCaptures'])
-  open()
-  expect((await ingesting).body).toEqual({ accepted: 20, duplicates: 0, rejected: [] })
-  expect((await api.ingestCaptures({ body: batch })).body).toEqual({ accepted: 0, duplicates: 20, rejected: [] })
-})
-
 test('what is wrong with a large body is said as it is said of a small one', async () => {
-  read = []
   const [good, twin, ...others] = largeBatch().captures as { [key: string]: JsonValue }[]
   const bad = { ...others[0], capture_level: 'everything' } as JsonValue
   const small = { ...others[1], response: { tool_calls: [], content: null, finish_reason: 'stop' } } as JsonValue
@@ -66,7 +27,6 @@ test('what is wrong with a large body is said as it is said of a small one', asy
   const [alone] = await rejectedOf([small, { ...(small as object), capture_level: 'everything' }])
   expect(large).toMatchObject({ index: 2, code: 'INVALID_CAPTURE' })
   expect(alone?.message).toBe(large?.message)
-  expect(read).toEqual(['readCaptures'])
   const wrong = await api.ingestCaptures({
     body: { captures: [good as JsonValue], more: 'x'.repeat(100_000) } as never,
   })
@@ -106,16 +66,6 @@ proves('limit.fair.definitions', 'a long definition has the hash that it would h
     workflow,
   }
   expect(session?.hash).toBe(saltedHash(session?.salt ?? '', { ...hashed, compiled_hash: session?.compiled ?? '' }))
-})
-
-test('a body that takes too long to read is refused, and the next one is read', async () => {
-  gate = Promise.reject(new TaskFailed('readCaptures', 'it took longer than 10 seconds'))
-  gate.catch(() => {})
-  const refused = await api.ingestCaptures({ body: largeBatch() })
-  expect(refused.status).toBe(400)
-  expect(refused.problem?.detail).toContain('send less in one request')
-  gate = Promise.resolve()
-  expect((await api.ingestCaptures({ body: largeBatch() })).status).toBe(200)
 })
 
 /** The priorities of this process's threads, as Linux counts them: 0 is normal, more is less urgent. */

@@ -6,7 +6,6 @@ import { LIMITS, ROUTES, type Route, type RouteName } from '@countersign/protoco
 import { describe, expect, test } from 'vitest'
 import { createMemories } from '../../../packages/server/src/base/memory/memories.js'
 import { readRequest } from '../../../packages/server/src/context/http-request.js'
-import { createTurns } from '../../../packages/server/src/http/begin-in-turn.js'
 import { createHeldBodies } from '../../../packages/server/src/http/held-bodies.js'
 import { readBody } from '../../../packages/server/src/http/read-body.js'
 import { proves } from '../../support/proves.js'
@@ -233,7 +232,6 @@ test('a body sent byte by byte is cut off with 408', async () => {
       maxSeconds: 0.05,
       owner: 'a',
       bodies: createHeldBodies(createMemories()),
-      turns: createTurns(),
     }),
   ).rejects.toMatchObject({
     code: 'REQUEST_TIMEOUT',

@@ -2,7 +2,7 @@ import { createServer, type IncomingMessage } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { ERRORS, type ErrorCode, ROUTES, type Route, type RouteName } from '@countersign/protocol'
 import { type HttpRequest, readRequest } from '../../../packages/server/src/context/http-request.js'
-import type { Reply } from '../../../packages/server/src/http/reply.js'
+import type { Reply } from '../../../packages/server/src/http/error-reply.js'
 import { openDashboard } from '../../../packages/server/src/http/serve-dashboard.js'
 import type { Fixtures } from '../../browser/stories/fixtures.js'
 

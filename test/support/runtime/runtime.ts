@@ -14,7 +14,6 @@ import {
 import { readConfig } from '../../../packages/server/src/base/config.js'
 import { makeApiKey, makeId } from '../../../packages/server/src/base/crypto/secrets.js'
 import { createLog } from '../../../packages/server/src/base/log.js'
-import { createTaskThread, PLAN_THREAD_LIMITS } from '../../../packages/server/src/context/tasks.js'
 import type { AppParts } from '../../../packages/server/src/http/app.js'
 import { createHttpServer } from '../../../packages/server/src/http/http-server.js'
 import { connect } from '../../../packages/server/src/postgres/database.js'
@@ -25,6 +24,7 @@ import { insertKey } from '../../../packages/server/src/store/accounts/api-keys.
 import { insertTenant } from '../../../packages/server/src/store/accounts/tenants.js'
 import { createTestDatabase } from '../postgres/database.js'
 import { appFetch } from './app-fetch.js'
+import { isolateHere } from './isolate-here.js'
 
 export interface RuntimeOptions {
   /** Servers on one database. */
@@ -37,6 +37,8 @@ export interface RuntimeOptions {
   wrapDatabase?: StartOptions['wrapDatabase']
   /** Where the servers look for the database, in place of its own address: a proxy, for instance. */
   through?: (databaseUrl: string) => Promise<string>
+  /** Threads take half a second to start: where a test does not ask for them, what is not answered in place runs here, too. */
+  isolate?: 'threads' | NonNullable<StartOptions['isolate']>
   mailer?: Mailer
   /** Mails are files in the data folder of the `config`; what is said to the person who started the server. */
   outbox?: Pick<StartOptions, 'say' | 'terminal'>
@@ -79,9 +81,6 @@ function mailerOf({ mailer, config, outbox }: RuntimeOptions): Pick<StartOptions
   return config?.COUNTERSIGN_SMTP_URL ? {} : { mailer: { delivery: 'sent', send: async () => {}, close: () => {} } }
 }
 
-/** One for all servers of a test worker: each would take half a second to start its own. */
-const planThread = createTaskThread(PLAN_THREAD_LIMITS)
-
 /** One or two servers on a database of their own, with a tenant and a key. */
 export async function startRuntime(options: RuntimeOptions = {}): Promise<Runtime> {
   const database = await createTestDatabase()
@@ -100,7 +99,8 @@ export async function startRuntime(options: RuntimeOptions = {}): Promise<Runtim
     startInstance(
       createRuntime(config, url, {
         log: createLog({ level: 'info', write: (line) => logLines.push(line) }),
-        parts: { checkReplies: true, planThread, ...options.parts },
+        parts: { checkReplies: true, ...options.parts },
+        isolate: options.isolate === 'threads' ? undefined : (options.isolate ?? isolateHere),
         ...mailerOf(options),
         ...(options.wrapDatabase ? { wrapDatabase: options.wrapDatabase } : {}),
       }),

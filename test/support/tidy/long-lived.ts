@@ -2,7 +2,6 @@ import { type Check, isTest, type Source, shipped } from './project.js'
 
 /** Files that keep something beyond a request outside of the table of memories, and what bounds it there. */
 export const BOUNDED_OTHERWISE: Readonly<Record<string, string>> = {
-  'base/work/fair-gate.ts': 'a name for each work that may be under way at once',
   'base/work/fair-queue.ts': 'by the number of works that may wait, in all and for one owner',
   'base/iso-time.ts': '256 minutes',
   'base/lasting-trouble.ts': 'one text for each of the jobs',
@@ -13,7 +12,8 @@ export const BOUNDED_OTHERWISE: Readonly<Record<string, string>> = {
   'base/work/holders.ts': 'what its user adds and removes: one row for each connection',
   'captures/capture-recorder.ts': 'counted in the memory captures',
   'captures/learn-captures.ts': 'one name for each database',
-  'context/work.ts': 'goes with its request',
+  'context/plan-cost.ts': 'goes with the plan that it belongs to',
+  'context/plans-in-place.ts': 'one name for each plan that is being prepared',
   'entry/authenticate.ts': 'one key for each connection',
   'entry/senders.ts': 'one tenant and what proved it for each connection',
   'http/app.ts': 'one entry for each route',

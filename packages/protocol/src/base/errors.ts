@@ -215,6 +215,11 @@ export const ERRORS = {
     title: 'the request body must be application/json',
     fix: 'send the header content-type: application/json',
   },
+  TOO_COSTLY: {
+    status: 422,
+    title: 'the request takes more time or memory than one request may; nothing was allowed',
+    fix: 'send less at once, or write the rules of the plan so that they take less: the detail says what there was too much of',
+  },
   RATE_LIMITED: {
     status: 429,
     title: 'too many requests',

@@ -44,7 +44,7 @@ function outcomeOf({ status, retryAfter, body }: HttpAnswer): SendOutcome {
   }
   const fix = fixFor(status, codeIn(body))
   const problem = `the server rejected captures with status ${status}${fix === null ? '' : `: ${fix}`}`
-  if (status === 400 || status === 413) return { kind: 'refused', problem }
+  if (status === 400 || status === 413 || status === 422) return { kind: 'refused', problem }
   // What is wrong with a request stays wrong; what is wrong with the service may pass.
   return { kind: 'failed', problem, retry: status >= 500 || status === 408 }
 }

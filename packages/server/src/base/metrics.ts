@@ -14,6 +14,13 @@ export interface Metrics {
   render(): Promise<string>
 }
 
+/** What another thread counted. */
+export interface Counted {
+  readonly name: CounterName
+  readonly labels: Readonly<Record<string, string>>
+  readonly by: number
+}
+
 export interface GaugeValues {
   readonly label: string
   readonly read: () => ReadonlyMap<string, number> | Promise<ReadonlyMap<string, number>>

@@ -1,13 +1,9 @@
 import type { Reply, Routes } from '@countersign/protocol'
 import type { Context } from '../context/context.js'
 import type { ReadCaptures } from '../context/tasks.js'
-import { inStatement, readBeside } from '../context/work.js'
+import { inStatement } from '../context/work.js'
 import { insertCaptures, storeOfferedTools } from '../store/captures/captures.js'
-import { readCaptures } from './read-captures.js'
 import { saltsOf } from './strip-capture.js'
-
-export const readCapturesBody = (ctx: Context, bytes: Uint8Array): Promise<ReadCaptures> =>
-  readBeside(ctx, 'readCaptures', readCaptures, bytes)
 
 /** Stores a batch of captures. */
 export async function ingestCaptures(

@@ -1,12 +1,13 @@
 import type { Plan } from '@countersign/engine'
 import { ApiError } from '../base/api-error.js'
 import type { Context, RecentKey } from '../context/context.js'
+import { IN_PLACE, NotInPlace } from '../context/in-place.js'
 import { inFind, inStatement, inTransaction } from '../context/work.js'
 import { databaseTrouble } from '../postgres/database-error.js'
 import type { Query } from '../postgres/sql.js'
 import type { SessionChange } from '../store/sessions/session-change.js'
 import type { SessionRow } from '../store/sessions/session-row.js'
-import { loadSession, lockSession } from '../store/sessions/sessions.js'
+import { findSession, loadSession, lockSession, readSession } from '../store/sessions/sessions.js'
 import { isLimitTaken } from '../store/sessions/shared-counts.js'
 import { writeChange } from '../store/sessions/write-change.js'
 import { loadWorkflow, lockWorkflowOfSession, type WorkflowRow } from '../store/workflows/workflows.js'
@@ -196,7 +197,9 @@ async function decideLocked<Reply>(
       const { workflowId } = session.fixed
       const workflow = withWorkflow && workflowId !== null ? await loadWorkflow(tx, tenantId, workflowId) : null
       const query: Query = (fn) => fn(tx)
-      const plan = withoutPlan ? NO_PLAN : await ctx.app.plans.ofSession(query, session.fixed)
+      const plan = withoutPlan
+        ? NO_PLAN
+        : await ctx.app.plans.ofSession(query, session.fixed, ctx.request.http.bodyBytes)
       const outcome = await decide({ session, plan, query, locked: true, workflow })
       if (isDeferred(outcome)) return outcome
       if (outcome.change && !(await writeChange(tx, outcome.change))) throw new Error('a locked session was changed')
@@ -220,9 +223,11 @@ async function loadAgain(
   sessionId: string,
   options: Pick<ChangeOptions, 'withoutPlan'>,
 ): Promise<LoadedSession> {
-  const session = await inFind(ctx, (sql) => loadSession(sql, ctx.tenant.tenantId, sessionId))
-  if (session === null) throw new ApiError('NOT_FOUND')
-  return unlocked(ctx, session, options)
+  const row = await inFind(ctx, (sql) => findSession(sql, ctx.tenant.tenantId, sessionId))
+  if (row === null) throw new ApiError('NOT_FOUND')
+  // What only stops a session is done in place, whatever its state.
+  if (ctx.app.isInPlace && !options.withoutPlan && row.state.length > IN_PLACE.stateBytes) throw new NotInPlace()
+  return unlocked(ctx, readSession(row), options)
 }
 
 async function unlocked(
@@ -231,6 +236,6 @@ async function unlocked(
   { withoutPlan = false }: Pick<ChangeOptions, 'withoutPlan'>,
 ): Promise<LoadedSession> {
   const query: Query = (fn) => inFind(ctx, fn)
-  const plan = withoutPlan ? NO_PLAN : await ctx.app.plans.ofSession(query, session.fixed)
+  const plan = withoutPlan ? NO_PLAN : await ctx.app.plans.ofSession(query, session.fixed, ctx.request.http.bodyBytes)
   return { session, plan, query, locked: false, workflow: null }
 }

@@ -64,7 +64,7 @@ export async function loadMember({ tx, workflow, plans }: LockedWorkflow, sessio
   const session = await loadSession(tx, workflow.tenantId, sessionId)
   if (session?.fixed.workflowId !== workflow.workflowId) throw new ApiError('NOT_FOUND')
   const query: Query = (fn) => fn(tx)
-  return { session, plan: await plans.ofSession(query, session.fixed), query, locked: true, workflow }
+  return { session, plan: await plans.ofSession(query, session.fixed, 0), query, locked: true, workflow }
 }
 
 type WithoutPlans = Omit<LockedWorkflow, 'plans'>

@@ -1,4 +1,4 @@
-import type { CaptureItem, Input, MailDelivery, Quota, Reply, Route, RouteName, Routes } from '@countersign/protocol'
+import type { CaptureItem, Input, MailDelivery, Reply, Route, RouteName, Routes } from '@countersign/protocol'
 import type { Config } from '../base/config.js'
 import type { DeviceTokens } from '../base/crypto/device-tokens.js'
 import type { LedgerSigner } from '../base/crypto/ledger-keys.js'
@@ -13,10 +13,12 @@ import type { SignIn } from '../store/accounts/refresh-tokens.js'
 import type { KeyProof } from '../store/sessions/key-proof.js'
 import type { SessionRow } from '../store/sessions/session-row.js'
 import type { HttpRequest } from './http-request.js'
+import type { Isolation } from './isolation.js'
 import type { PlanCache } from './plan-cache.js'
 import type { ReplyHeaders } from './reply-headers.js'
 import type { SessionCache } from './session-cache.js'
 import type { OfferedTool, ReadCaptures, ReadRun, TaskThread } from './tasks.js'
+import type { Tenant } from './tenant.js'
 import type { WrittenReply } from './written-reply.js'
 
 /** What lives as long as the process. Time, chance and the store arrive here and nowhere else. */
@@ -31,12 +33,14 @@ export interface Services {
   readonly sessions: SessionCache
   readonly captures: CaptureRecorder
   readonly offeredTools: OfferedMemory
-  /** For work that takes long: it never runs on the thread that answers requests. */
+  /** For what jobs compute. */
   readonly thread: TaskThread
-  /** For what requests wait for and is soon done: it does not wait behind learning and runs. */
-  readonly requestThread: TaskThread
-  /** For plans that people write or sessions bring: reading and comparing them may take seconds. */
-  readonly planThread: TaskThread
+  /** On the thread that answers requests, which gives up what may take long. */
+  readonly isInPlace: boolean
+  /** For requests that take more than a few milliseconds. */
+  readonly isolation: Isolation
+  /** Begins with the backtests that wait, beside whatever else is done. */
+  readonly judgeRuns: () => void
   readonly clock: () => Date
   readonly random: Random
   /** Where users reach the service, for links. */
@@ -98,15 +102,6 @@ export interface RequestScope {
   readonly replyHeaders: ReplyHeaders
 }
 
-/** Whose data an operation may touch, and who asks. */
-export interface Tenant {
-  readonly tenantId: string
-  readonly quota: Quota
-  /** Null for a person who is signed in. */
-  readonly keyId: string | null
-  readonly userId: string | null
-}
-
 /** What an operation that needs no sign-in gets. Nested, never spread: a copy of every field would cost every request. */
 export interface OpenContext {
   readonly app: Services
@@ -152,14 +147,17 @@ export type Handler<R extends Route> = (ctx: ContextOf<R>, input: Input<R>) => P
 
 type Answer<R extends Route> = Reply<R> | WrittenReply<Reply<R>>
 
-/** Bodies that their room reads itself, because large ones are read in a thread: what the handler gets of them. */
+/** Bodies that their room reads itself: what the handler gets of them. */
 export interface ReadBodies {
   readonly ingestCaptures: ReadCaptures
   readonly createRun: ReadRun
 }
 
 export type BodyReaders = {
-  readonly [Name in keyof ReadBodies]: (ctx: Context, bytes: Uint8Array) => Promise<ReadBodies[Name]>
+  readonly [Name in keyof ReadBodies]: (sent: {
+    readonly body: Uint8Array
+    readonly tenantId: string
+  }) => ReadBodies[Name]
 }
 
 export type Handlers = {

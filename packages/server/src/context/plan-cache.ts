@@ -8,8 +8,12 @@ import { findPlan } from '../store/governance/plans.js'
 
 /** Plans prepared for judging, by hash. A hash is its content, so what is cached cannot go stale. */
 export interface PlanCache {
-  /** The plan that a session of this tenant was created with. */
-  ofSession(query: Query, session: { tenantId: string; compiledHash: string }): Plan | Promise<Plan>
+  /** The plan that a session of this tenant was created with, to judge a body of so many bytes. */
+  ofSession(
+    query: Query,
+    session: { readonly tenantId: string; readonly compiledHash: string },
+    bodyBytes?: number,
+  ): Plan | Promise<Plan>
   /** Prepares a plan that a caller sent, and remembers it when it is valid. */
   prepare(compiled: CompiledSession, tenantId: string): Promise<Preparation>
 }

@@ -2,7 +2,6 @@ import type { Plan } from '@countersign/engine'
 import type { CompiledSession } from '@countersign/protocol'
 import { ApiError } from '../base/api-error.js'
 import type { Context } from './context.js'
-import type { TaskThread } from './tasks.js'
 
 const MAX_PROBLEMS = 20
 
@@ -12,10 +11,4 @@ export async function prepareSentPlan({ app, tenant }: Context, compiled: Compil
   if (prepared.ok) return prepared.plan
   const { problems } = prepared
   throw new ApiError('PLAN_INVALID', { detail: problems[0], problems: problems.slice(0, MAX_PROBLEMS) })
-}
-
-/** The thread takes a third of a second to start, and to load Cedar. At the start, nobody waits for it. */
-export async function warmPlanThread(thread: TaskThread): Promise<void> {
-  const text = 'policy: { cedar: "permit(principal, action, resource);" }'
-  await thread.run('nobody', 'compilePack', [{ file: 'session.yaml', text }])
 }

@@ -1,6 +1,7 @@
 import type { Cache } from '../base/memory/cache.js'
 import { headBytes } from '../store/sessions/session-head.js'
 import type { SessionRow } from '../store/sessions/session-row.js'
+import { IN_PLACE } from './in-place.js'
 
 /**
  * Sessions as this process last wrote them. Never trusted alone: the statement that authenticates the key says whether the
@@ -19,6 +20,9 @@ export const createSessionCache = (sessions: Cache<SessionRow>): SessionCache =>
   find: (sessionId) => sessions.find(sessionId) ?? null,
   remember: (session) => {
     const { tenantId, sessionId } = session.fixed
-    sessions.remember(sessionId, session, { owner: tenantId, bytes: FIXED_BYTES + headBytes(session.head) })
+    const bytes = headBytes(session.head)
+    // A larger one is read again, and not in place.
+    if (bytes > IN_PLACE.stateBytes) sessions.forget(sessionId)
+    else sessions.remember(sessionId, session, { owner: tenantId, bytes: FIXED_BYTES + bytes })
   },
 })

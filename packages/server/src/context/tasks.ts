@@ -3,39 +3,26 @@ import type {
   Input,
   Outcome,
   PlanDetail,
-  PlaygroundView,
   Reply,
   Routes,
   SideEffect,
   SurpriseLevel,
   UnmatchedPolicy,
 } from '@countersign/protocol'
-import {
-  createWorkerThread,
-  TaskFailed,
-  THREAD_LIMITS,
-  type ThreadLimits,
-  type WorkerThread,
-} from '../base/work/worker-thread.js'
+import { createThreadPool, type PoolLimits, TaskFailed, type ThreadPool } from '../base/work/thread-pool.js'
 import { isStatementTimeout } from '../postgres/database-error.js'
 import type { CaptureTexts } from '../store/captures/captures.js'
 import type { LearnedToolChange, StoredOffer } from '../store/captures/learned-tools.js'
 import type { PlanFile } from '../store/governance/governance-plans.js'
-import type { CapturedScope, WrittenReport } from '../store/runs/runs.js'
+import type { CapturedScope } from '../store/runs/runs.js'
 
 /**
  * What is computed in the worker thread (decision 0015). Large things travel as JSON text: this process hands it from the
  * database to the thread and back, and never parses it.
  */
 export type Tasks = {
-  /** What a body with captures says. */
-  readCaptures: { input: { body: Uint8Array; tenantId: string }; output: ReadCaptures }
-  /** What a body that starts a run says. */
-  readRun: { input: { body: Uint8Array; tenantId: string }; output: ReadRun }
   /** Which of a batch's captures can be learned at once, counted from the first, and the tools that they tell of. */
   learnedTools: { input: readonly string[]; output: { captures: number; tools: string[] } }
-  /** Contracts of an agent's tools. */
-  draftTools: { input: ToolsToDraft; output: DraftedTools }
   /** What changes of the first tools, as many as come to `atOnce` characters, and how many tools these are. */
   learnBatch: { input: BatchToLearn; output: LearnedBatch }
   forgetBatch: { input: BatchToForget; output: LearnedToolChange[] }
@@ -43,18 +30,9 @@ export type Tasks = {
   judgePage: { input: PageToJudge; output: JudgedPage }
   /** The report of a run, as JSON. */
   reportRun: { input: Pick<PageToJudge, 'plan' | 'tally'>; output: string }
-  judgeFixtures: { input: { plan: RunPlan; fixtures: string }; output: WrittenReport }
-  compilePack: { input: readonly PlanFile[]; output: PackCompilation }
-  /** What a plan changes of another, what stands in its way, and what to look at. */
-  comparePlans: { input: PlansToCompare; output: PlanComparison }
-  /** The contracts that people wrote, in words. Null for one that does not compile by itself. */
-  describePack: { input: readonly PlanFile[]; output: readonly (readonly string[] | null)[] }
-  /** What the learned contracts would change by now in the plan in force, by tool. */
-  findDrift: { input: PackAndPlan; output: ReadonlyMap<string, string[]> }
-  judgePlayground: { input: Playground; output: PlaygroundView }
 }
 
-export type TaskThread = WorkerThread<Tasks>
+export type TaskThread = ThreadPool<Tasks>
 
 /** The program of the thread, as it was built: also where tests run this file from its source. */
 const PROGRAM = new URL(
@@ -62,25 +40,18 @@ const PROGRAM = new URL(
   import.meta.url,
 )
 
-/** One body at a time, which as objects takes twenty times its length at most. The memory `parsed_bodies` bounds how many wait. */
-export const REQUEST_THREAD_LIMITS: ThreadLimits = {
-  ...THREAD_LIMITS,
-  memoryMb: 128,
-  waitingPerTenant: 256,
-  second: null,
+/** For learning and runs, which jobs do: one task at a time. */
+const LIMITS_OF_JOBS: PoolLimits = {
+  what: 'jobs of this tenant',
+  threads: 1,
+  timeLimitMs: 10_000,
+  memoryMb: 256,
+  waitingPerTenant: Infinity,
+  waitingInAll: Infinity,
 }
 
-/** Reading YAML takes a hundred times the memory of its text. */
-export const PLAN_THREAD_LIMITS: ThreadLimits = {
-  ...THREAD_LIMITS,
-  what: 'plans, drafts and comparisons of this tenant',
-  memoryMb: 128,
-  waitingPerTenant: 8,
-  waitingInAll: 64,
-}
-
-/** One task at a time; it starts with the first. */
-export const createTaskThread = (limits?: ThreadLimits): TaskThread => createWorkerThread<Tasks>(PROGRAM, limits)
+export const createTaskThread = (limits: Partial<PoolLimits> = {}): TaskThread =>
+  createThreadPool<Tasks>(PROGRAM, { ...LIMITS_OF_JOBS, ...limits })
 
 export interface ReadCaptures {
   /** How many are good, each id counted once, and how many ids came more than once. */

@@ -1,6 +1,5 @@
 import type { Input, Reply, Routes } from '@countersign/protocol'
 import { ApiError } from '../base/api-error.js'
-import { createFairGate } from '../base/work/fair-gate.js'
 import { forgetSession } from '../captures/forget-session.js'
 import { audit } from '../context/audit.js'
 import type { UserContext } from '../context/context.js'
@@ -8,9 +7,6 @@ import { inFind, inTransaction } from '../context/work.js'
 import { holdAgentOf, type LearnedSession, listLearnedCaptures } from '../store/captures/forgetting.js'
 import { eraseContent as eraseStoredContent } from '../store/sessions/content.js'
 import { lockSession } from '../store/sessions/sessions.js'
-
-/** Each holds what was learned of an agent, up to 32 MB. */
-const gate = createFairGate({ what: 'erasures of this tenant', atOnce: 4, atOnceOfOwner: 1, perOwner: 8, inAll: 64 })
 
 /** How often it is begun again when more was learned of the session meanwhile. */
 const MOST_TRIES = 5
@@ -28,11 +24,11 @@ export async function eraseContent(
   throw new ApiError('BUSY', { detail: 'the session is learned from all the time; try again' })
 }
 
-/** Before anything is locked: it is computed in a thread, which others may use for long. */
+/** Before anything is locked: it may take seconds. */
 async function forgetLearned(ctx: UserContext, session: LearnedSession): Promise<void> {
   const [learned] = await inFind(ctx, (sql) => listLearnedCaptures(sql, session, 1))
   if (learned === undefined) return
-  await gate.run(session.tenantId, () => forgetSession(ctx.app, session))
+  await forgetSession(ctx.app, session)
 }
 
 /** False when something was learned of the session since it was forgotten. */

@@ -1,9 +1,9 @@
 import type { Input, PlaygroundView, Routes } from '@countersign/protocol'
 import type { UserContext } from '../context/context.js'
-import { inPlanThread } from '../context/work.js'
+import { judgePlayground as judge } from '../packs/judge-playground.js'
 
 /** Judges a pasted response against a pasted pack, and stores nothing of either. */
 export const judgePlayground = (
   ctx: UserContext,
   { body }: Input<Routes['judgePlayground']>,
-): Promise<PlaygroundView> => inPlanThread(ctx, 'judgePlayground', { body, now: ctx.app.clock() })
+): Promise<PlaygroundView> => judge({ body, now: ctx.app.clock() })

@@ -13,7 +13,7 @@ import { readPack } from './read-pack.js'
 export async function detailOf(ctx: Context, planId: string): Promise<PlanDetail> {
   const plan = await inRead(ctx, (sql) => findGovernancePlan(sql, ctx.tenant.tenantId, planId))
   if (plan === null) throw new ApiError('NOT_FOUND')
-  const pack = await readPack(ctx, plan.files)
+  const pack = await readPack(plan.files)
   const wasApproved = plan.state === 'approved' || plan.state === 'superseded'
   const comparison = await comparePlan(ctx, plan, pack, wasApproved ? plan.decidedAt : null)
   const use = plan.state === 'approved' && plan.decidedAt !== null ? await useOf(ctx, plan, plan.decidedAt) : null

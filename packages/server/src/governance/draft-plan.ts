@@ -1,7 +1,7 @@
 import type { Input, PlanDetail, Routes } from '@countersign/protocol'
 import { ApiError } from '../base/api-error.js'
 import type { UserContext } from '../context/context.js'
-import { withLearnedDrafts } from './learned-drafts.js'
+import { learnedDrafts } from './learned-drafts.js'
 import { learnedPack } from './learned-pack.js'
 import { storeDraft } from './store-draft.js'
 
@@ -11,11 +11,10 @@ import { storeDraft } from './store-draft.js'
  */
 export async function draftPlan(ctx: UserContext, { body }: Input<Routes['draftPlan']>): Promise<PlanDetail> {
   const { alpha, ...scope } = body
-  const pack = await withLearnedDrafts(ctx, { agent: body.agent, measure: { alpha: alpha ?? null } }, (learning) => {
-    if (learning === null || learning.drafts.length + learning.written.size === 0) {
-      throw new ApiError('NOT_FOUND', { detail: 'nothing has been captured from this agent yet' })
-    }
-    return learnedPack(ctx, learning)
-  })
+  const learning = await learnedDrafts(ctx, { agent: body.agent, measure: { alpha: alpha ?? null } })
+  if (learning === null || learning.drafts.length + learning.written.size === 0) {
+    throw new ApiError('NOT_FOUND', { detail: 'nothing has been captured from this agent yet' })
+  }
+  const pack = await learnedPack(learning)
   return storeDraft(ctx, { ...scope, ...pack, origin: 'learned', createdBy: ctx.signIn.email })
 }

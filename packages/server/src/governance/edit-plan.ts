@@ -26,7 +26,7 @@ export async function editPlan(ctx: UserContext, { params, body }: Input<Routes[
   if (body.files_hash !== undefined && body.files_hash !== hashOfFiles(plan.files)) throw refusalOf(plan)
   const before = new Map(plan.files.map(({ file, text }) => [file, text]))
   const files = body.files.map((given) => (before.get(given.file) === given.text ? given : asCustomer(given)))
-  const pack = await readPack(ctx, files)
+  const pack = await readPack(files)
   const { agent, planId, files: replaces } = plan
   const { hash: compiledHash, compiled, contracts } = pack
   const isStored = await inTransaction(ctx, async (tx) => {

@@ -1,6 +1,5 @@
-import type { Context } from '../context/context.js'
 import type { CompiledPack, DraftedTool } from '../context/tasks.js'
-import { inPlanThread } from '../context/work.js'
+import { compilePack } from '../packs/compile-pack.js'
 import type { PlanFile } from '../store/governance/governance-plans.js'
 import type { AgentLearning } from './learned-drafts.js'
 import { packOf } from './pack-of.js'
@@ -16,12 +15,12 @@ export interface LearnedPack {
  * put down by its name and effect alone, first where the compiler finds fault, then for all tools, then for those that
  * were ever called. Contracts that people wrote stay as they are, and what is wrong with them is reported.
  */
-export async function learnedPack(ctx: Context, { drafts, written, session }: AgentLearning): Promise<LearnedPack> {
+export async function learnedPack({ drafts, written, session }: AgentLearning): Promise<LearnedPack> {
   let remaining = drafts
   for (const lighten of [onlyFaulty, allOfThem, theCalled, null]) {
     const named = packOf({ drafts: remaining, written, session })
     const files = named.map(({ file, text }) => ({ file, text }))
-    const compiled = await inPlanThread(ctx, 'compilePack', files)
+    const compiled = await compilePack(files)
     if (compiled.ok) return { files, pack: compiled }
     const wrong = new Set(compiled.errors.map(({ file }) => file))
     const faulty = new Set(named.filter(({ file }) => wrong.has(file)).flatMap(({ tool }) => tool ?? []))

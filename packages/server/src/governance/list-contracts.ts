@@ -1,9 +1,11 @@
 import { type ContractRow, confidenceOf, type Input, type Reply, type Routes } from '@countersign/protocol'
 import type { UserContext } from '../context/context.js'
-import { inPlanThread, inRead } from '../context/work.js'
+import { inRead } from '../context/work.js'
+import { describePack } from '../packs/describe-pack.js'
+import { findDrift } from '../packs/find-drift.js'
 import { listLearnedAgents } from '../store/captures/learned-tools.js'
 import { findApprovedPlans } from '../store/governance/plans.js'
-import { type AgentLearning, withLearnedDrafts } from './learned-drafts.js'
+import { type AgentLearning, learnedDrafts } from './learned-drafts.js'
 import { learnedFiles } from './pack-of.js'
 
 /** Contracts as learned or written, with how far each can be trusted and what drifted since its approval. */
@@ -16,11 +18,10 @@ export async function listContracts(
   let size = 0
   let more = false
   for (const { agent } of agents) {
-    const rows = await withLearnedDrafts(ctx, { agent, measure: null }, async (learning) => {
-      more ||= learning?.hasUnread === true
-      return learning === null ? [] : rowsOf(ctx, learning)
-    })
-    for (const row of rows) {
+    const learning = await learnedDrafts(ctx, { agent, measure: null })
+    if (learning === null) continue
+    more ||= learning.hasUnread
+    for (const row of await rowsOf(ctx, learning)) {
       size += sizeOf(row)
       if (size > MOST_CHARACTERS) return { contracts, more: true }
       contracts.push(row)
@@ -38,8 +39,8 @@ const sizeOf = ({ yaml, words, notes, drift }: ContractRow): number =>
 async function rowsOf(ctx: UserContext, learning: AgentLearning): Promise<ContractRow[]> {
   const running = await inRead(ctx, (sql) => findApprovedPlans(sql, ctx.tenant.tenantId, learning.agent))
   const approved = new Set(running.flatMap(({ tools }) => tools))
-  const drift = await driftOf(ctx, learning, running[0]?.compiled ?? null)
-  const words = await wordsOfWritten(ctx, learning)
+  const drift = await driftOf(learning, running[0]?.compiled ?? null)
+  const words = await wordsOfWritten(learning)
   const now = ctx.app.clock()
   return learning.drafts.map((draft) => {
     const { tool } = draft
@@ -68,11 +69,11 @@ async function rowsOf(ctx: UserContext, learning: AgentLearning): Promise<Contra
 }
 
 /** Contracts that people wrote, in words. One that does not compile by itself has none. */
-async function wordsOfWritten(ctx: UserContext, { written }: AgentLearning): Promise<Map<string, readonly string[]>> {
+async function wordsOfWritten({ written }: AgentLearning): Promise<Map<string, readonly string[]>> {
   const words = new Map<string, readonly string[]>()
   if (written.size === 0) return words
   const files = [...written.values()].map(({ file, text }) => ({ file, text }))
-  const described = await inPlanThread(ctx, 'describePack', files)
+  const described = await describePack(files)
   for (const [at, tool] of [...written.keys()].entries()) {
     const own = described[at]
     if (own) words.set(tool, own)
@@ -81,14 +82,10 @@ async function wordsOfWritten(ctx: UserContext, { written }: AgentLearning): Pro
 }
 
 /** What learning would change by now in contracts that were approved as learned. */
-async function driftOf(
-  ctx: UserContext,
-  learning: AgentLearning,
-  running: string | null,
-): Promise<ReadonlyMap<string, string[]>> {
+async function driftOf(learning: AgentLearning, running: string | null): Promise<ReadonlyMap<string, string[]>> {
   if (running === null) return new Map()
   const learned = learnedFiles(learning)
   if (learned.length === 0) return new Map()
   const files = learned.map(({ file, text }) => ({ file, text }))
-  return inPlanThread(ctx, 'findDrift', { files, running })
+  return findDrift({ files, running })
 }

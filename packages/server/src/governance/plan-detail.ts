@@ -10,7 +10,8 @@ import {
 import { sha256 } from '../base/crypto/secrets.js'
 import type { Context } from '../context/context.js'
 import type { CompiledPack, PlanComparison } from '../context/tasks.js'
-import { inPlanThread, inRead } from '../context/work.js'
+import { inRead } from '../context/work.js'
+import { comparePlans } from '../packs/compare-plans.js'
 import { listKnownTools } from '../store/captures/learned-tools.js'
 import {
   filesText,
@@ -46,7 +47,7 @@ export async function comparePlan(
   const known = await inRead(ctx, (sql) => listKnownTools(sql, scope.tenantId, agent))
   const learned = known.map(({ toolName, samples }) => ({ tool: toolName, samples, confidence: confidenceOf(samples) }))
   const { compiled, advisories } = pack
-  const comparison = await inPlanThread(ctx, 'comparePlans', { pack: { compiled, advisories }, running, learned })
+  const comparison = comparePlans({ pack: { compiled, advisories }, running, learned })
   return { running: approved, ...comparison }
 }
 

@@ -1,13 +1,12 @@
 import { type CompileNote, describeNote } from '@countersign/engine'
 import { ApiError } from '../base/api-error.js'
-import type { Context } from '../context/context.js'
 import type { CompiledPack } from '../context/tasks.js'
-import { inPlanThread } from '../context/work.js'
+import { compilePack } from '../packs/compile-pack.js'
 import type { PlanFile } from '../store/governance/governance-plans.js'
 
 /** Compiles the files of a pack. A pack with a fault is refused whole, with every fault by file and line. */
-export async function readPack(ctx: Context, files: readonly PlanFile[]): Promise<CompiledPack> {
-  const pack = await inPlanThread(ctx, 'compilePack', files)
+export async function readPack(files: readonly PlanFile[]): Promise<CompiledPack> {
+  const pack = await compilePack(files)
   if (pack.ok) return pack
   throw refusal(pack.errors)
 }

@@ -5,6 +5,6 @@ import { storeDraft } from './store-draft.js'
 
 /** Takes a contract pack as a draft. It enforces nothing until a person approves it. */
 export async function submitPlan(ctx: Context, { body }: Input<Routes['submitPlan']>): Promise<PlanDetail> {
-  const pack = await readPack(ctx, body.files)
+  const pack = await readPack(body.files)
   return storeDraft(ctx, { ...body, pack, origin: 'submitted', createdBy: null })
 }

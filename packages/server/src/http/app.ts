@@ -1,22 +1,23 @@
 import type { RequestListener } from 'node:http'
 import { ROUTES, type Route, type RouteName } from '@countersign/protocol'
-import { type AskedFor, explainArchived } from '../archives/explain-archived.js'
 import { addressKey } from '../base/address-key.js'
 import { ApiError } from '../base/api-error.js'
 import type { Context } from '../context/context.js'
 import { readRequest } from '../context/http-request.js'
-import { writeReply } from '../context/written-reply.js'
+import { IN_PLACE, NotInPlace } from '../context/in-place.js'
+import type { Asked, IsolatedRequest } from '../context/isolation.js'
 import { type AuthorizationParts, createAuthorization, type Entered } from '../entry/authorize.js'
-import { checkKeyBeforeRefusal, requireCheckedKey } from '../entry/recent-key.js'
+import { checkKeyBeforeRefusal } from '../entry/recent-key.js'
 import { senderAt } from '../entry/senders.js'
-import { beginInTurn, createTurns } from './begin-in-turn.js'
+import { beginInTurn } from './begin-in-turn.js'
 import { clientAddressBehind } from './client-address.js'
 import { createFrame, type Serve } from './frame.js'
-import { bodyReaders, handlers as builtHandlers, readsSession, rechecksKey } from './handlers.js'
+import { handlers as builtHandlers, isIsolated, isSlow, readsSession, rechecksKey } from './handlers.js'
 import { createHeldBodies } from './held-bodies.js'
 import { createOpenRequests } from './open-requests.js'
+import { type AnyHandler, operate } from './operate.js'
 import { registerPages } from './pages.js'
-import { maxBodyBytes, parseInput } from './parse-input.js'
+import { maxBodyBytes, readSent } from './parse-input.js'
 import { announcedBytes, hasBody } from './read-body.js'
 import { createRouter } from './router.js'
 import { openDashboard } from './serve-dashboard.js'
@@ -27,9 +28,6 @@ export interface AppParts extends AuthorizationParts {
   handlers?: Readonly<Partial<Record<RouteName, AnyHandler>>>
 }
 
-/** What the loop below sees of a handler; `handlers.ts` has checked each against its own route. */
-type AnyHandler = (ctx: never, input: never) => Promise<unknown>
-
 /**
  * What happens to every request, in order: authenticate, throttle, parse, operate, reply.
  * So refusals come in this order: 401, 403, 429, 400 (and 408, 413, 415), 404, 409.
@@ -38,7 +36,6 @@ export function createApp(parts: AppParts): RequestListener {
   const router = createRouter<Serve>()
   const openRequests = createOpenRequests(parts)
   const frame = createFrame(parts, openRequests)
-  const turns = createTurns()
   const bodies = createHeldBodies(parts.memories)
   const { authorize, refuse } = createAuthorization(parts)
   const handlers: Readonly<Partial<Record<RouteName, AnyHandler>>> = parts.handlers ?? builtHandlers
@@ -61,45 +58,54 @@ export function createApp(parts: AppParts): RequestListener {
     parts.byteQuota.settle(tenant, { held, bytes: request.http.bodyBytes || held })
   }
 
-  const serve = (name: RouteName, route: Route, handler: AnyHandler) => {
-    const reader = name in bodyReaders ? bodyReaders[name as keyof typeof bodyReaders] : undefined
-    return frame(name, async (open, params) => {
+  /** In place where that takes a few milliseconds at most, otherwise in a thread. */
+  const answer = async (handler: AnyHandler, ctx: Entered, asked: Asked): Promise<string> => {
+    const isShort = !isIsolated.has(asked.route) && (asked.body?.length ?? 0) <= IN_PLACE.bodyBytes
+    if (ctx.tenant === undefined) return operate(handler, ctx, asked)
+    if (isShort) {
+      try {
+        return await operate(handler, ctx, asked)
+      } catch (error) {
+        if (!(error instanceof NotInPlace)) throw error
+      }
+    }
+    await checkKeyBeforeRefusal(ctx.recentKey)
+    const options = { isSlow: isSlow.has(asked.route), isOwed: ROUTES[asked.route].throttle === 'evidence' }
+    return parts.isolation.answer(isolated(ctx as Context, asked), options)
+  }
+
+  const serve = (name: RouteName, route: Route, handler: AnyHandler) =>
+    frame(name, async (open, params) => {
       const stopReason = parts.stopReason()
       if (stopReason !== null) throw stopped(stopReason)
+      const { http } = open.request
       const sessionId = readsSession.has(name) ? params.session_id : undefined
       const ctx = await authorize(open, route, { sessionId, rechecksKey: rechecksKey.has(name) })
       if (ctx.tenant !== undefined) openRequests.prove(open.request, ctx.tenant.tenantId)
       const owner = ctx.tenant?.tenantId ?? addressKey(open.request.clientAddress)
-      let reply: unknown
-      let input: Awaited<ReturnType<typeof parseInput>> | undefined
       try {
-        const counted = countBody(ctx, route)
-        if (counted !== null) await counted
-        try {
-          input = await parseInput(route, open.request.http, params, {
-            owner,
-            bodies,
-            turns,
-            read: reader && ((bytes) => reader(ctx as never, bytes)),
-          })
-        } finally {
-          settleBody(ctx, route)
-        }
-        if (route.workflows && !parts.config.workflows) throw new ApiError('WORKFLOWS_DISABLED')
-        if (route.method === 'GET' && open.request.http.incoming.socket?.destroyed) throw new ApiError('BUSY')
-        reply = await handler(ctx as never, input as never)
+        const sent = await readCounted(ctx, route, owner)
+        if (route.method === 'GET' && http.incoming.socket?.destroyed) throw new ApiError('BUSY')
+        const body = await answer(handler, ctx, { route: name, params, query: http.query, body: sent })
+        // As it goes over the wire: a member that is undefined is not written.
+        if (parts.checkReplies) route.reply.parse(JSON.parse(body))
+        return { status: route.status ?? 200, body, headers: JSON_HEADERS, owner }
       } catch (error) {
         await checkKeyBeforeRefusal(ctx.recentKey)
-        throw ctx.tenant === undefined ? error : await explainArchived(error, ctx as Context, askedFor(params, input))
+        throw error
       } finally {
-        bodies.release(open.request.http.incoming)
+        bodies.release(http.incoming)
       }
-      requireCheckedKey(ctx.recentKey, name)
-      const body = writeReply(reply)
-      // As it goes over the wire: a member that is undefined is not written.
-      if (parts.checkReplies) route.reply.parse(JSON.parse(body))
-      return { status: route.status ?? 200, body, headers: JSON_HEADERS, owner }
     })
+
+  const readCounted = async (ctx: Entered, route: Route, owner: string): Promise<Uint8Array | null> => {
+    const counted = countBody(ctx, route)
+    if (counted !== null) await counted
+    try {
+      return await readSent(route, ctx.request.http, { owner, bodies })
+    } finally {
+      settleBody(ctx, route)
+    }
   }
 
   const methodsByPath = new Map<string, Route[]>()
@@ -139,15 +145,14 @@ export function createApp(parts: AppParts): RequestListener {
     })
   }
   const clientAddress = clientAddressBehind(parts.config.trustedProxies)
-  return beginInTurn(begin, (incoming) => senderAt(incoming, () => clientAddress(incoming)), turns)
+  return beginInTurn(begin, (incoming) => senderAt(incoming, () => clientAddress(incoming)))
 }
 
-/** The session and workflow that a request names: in its path, or in the body that creates a session. */
-function askedFor(params: Readonly<Record<string, string>>, input: unknown): AskedFor {
-  const { body } = (input ?? {}) as { body?: { workflow?: { workflow_id?: unknown } } }
-  const created = body?.workflow?.workflow_id
-  const workflow = params.workflow_id ?? (typeof created === 'string' ? created : undefined)
-  return { session: params.session_id, workflow }
+/** What a thread needs of a request. */
+function isolated({ tenant, signIn, request }: Context, asked: Asked): IsolatedRequest {
+  const { tenantId, quota, keyId, userId } = tenant
+  const { id: requestId, clientAddress } = request
+  return { ...asked, requestId, clientAddress, tenant: { tenantId, quota, keyId, userId }, signIn }
 }
 
 /** Another instance may reply: where one is newer than another, or has another clock, there are several. */

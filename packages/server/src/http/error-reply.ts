@@ -1,7 +1,15 @@
 import { ERRORS, type Problem } from '@countersign/protocol'
 import { ApiError } from '../base/api-error.js'
 import { type DatabaseTrouble, databaseTrouble } from '../postgres/database-error.js'
-import type { Reply } from './reply.js'
+
+/** What goes to a client. */
+export interface Reply {
+  readonly status: number
+  readonly body: string | Buffer
+  readonly headers: Readonly<Record<string, string>>
+  /** Whose it is; without one, the caller's address. */
+  readonly owner?: string | undefined
+}
 
 const RETRY_AFTER_SECONDS = '1'
 

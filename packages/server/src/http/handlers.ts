@@ -26,6 +26,25 @@ export const readsSession: ReadonlySet<RouteName> = new Set(sessionRoutes)
 /** Routes that do nothing but change their session, so that the statement that writes can re-check the key. */
 export const rechecksKey: ReadonlySet<RouteName> = new Set(cycleRoutes)
 
+/** Routes that read, compare or list much: a thread answers them, whatever is asked. */
+export const isSlow: ReadonlySet<RouteName> = new Set([
+  ...['approvePlan', 'approveToolPin', 'diffPlan', 'draftPlan', 'editPlan', 'eraseContent', 'exportEvents'],
+  ...[
+    'exportEventsByPerson',
+    'exportWorkflowEvents',
+    'judgePlayground',
+    'listCaptures',
+    'listContracts',
+    'listRuns',
+    'listSeals',
+  ],
+  ...['listToolPins', 'loadPlan', 'loadProof', 'loadSessionDetail', 'loadTimeline', 'loadWorkflow'],
+  ...['loadWorkflowDetail', 'submitPlan'],
+] as RouteName[])
+
+/** Routes that a thread answers. Those that are not slow do not wait for those that are. */
+export const isIsolated: ReadonlySet<RouteName> = new Set<RouteName>([...isSlow, 'lookupPlan', 'recoverSession'])
+
 /** Bodies that are not read as the route's shape says, but by their room. */
 export const bodyReaders: BodyReaders = { ...captureReaders, ...runReaders }
 

@@ -1,9 +1,9 @@
 import { LEDGER_KEYS_PATH, openApiDocument } from '@countersign/protocol'
 import type { Services } from '../context/context.js'
 import { isWritable } from '../store/health.js'
+import type { Reply } from './error-reply.js'
 import type { Frame, Serve } from './frame.js'
 import { REFERENCE_HEADERS, referencePage } from './reference-page.js'
-import type { Reply } from './reply.js'
 import type { Router } from './router.js'
 
 const READY_TIMEOUT_MS = 2_000

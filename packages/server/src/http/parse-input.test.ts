@@ -1,12 +1,7 @@
-import type { IncomingMessage } from 'node:http'
-import { type JsonObject, type JsonValue, ROUTES, type Route } from '@countersign/protocol'
+import { type JsonObject, type JsonValue, ROUTES, type RouteName } from '@countersign/protocol'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { ApiError } from '../base/api-error.js'
-import { createMemories } from '../base/memory/memories.js'
-import { readRequest } from '../context/http-request.js'
-import { createTurns } from './begin-in-turn.js'
-import { createHeldBodies } from './held-bodies.js'
 import { parseInput } from './parse-input.js'
 
 const HASH = 'a'.repeat(64)
@@ -54,13 +49,10 @@ const BODIES = {
   },
 } as const satisfies Partial<Record<keyof typeof ROUTES, JsonValue>>
 
-const SENDER = { owner: 'a', bodies: createHeldBodies(createMemories()), turns: createTurns() }
-
-const parsed = async (route: Route, body: unknown): Promise<unknown> => {
-  const head = { method: 'POST', url: '/', rawHeaders: ['content-type', 'application/json'], complete: true }
-  const incoming = { ...head, read: () => Buffer.from(JSON.stringify(body)) } as unknown as IncomingMessage
+const parsed = (name: RouteName, body: unknown): unknown => {
+  const sent = Buffer.from(JSON.stringify(body))
   try {
-    return (await parseInput(route, readRequest(incoming), { session_id: 's' }, SENDER)).body
+    return parseInput(ROUTES[name], { route: name, params: { session_id: 's' }, query: '', body: sent }).body
   } catch (error) {
     if (error instanceof ApiError) return error.extras.errors
     throw error
@@ -68,8 +60,8 @@ const parsed = async (route: Route, body: unknown): Promise<unknown> => {
 }
 
 /** What the shape itself says, without the code that is made from it. */
-const said = (route: Route, body: unknown): unknown => {
-  const result = route.body?.safeParse(body)
+const said = (name: keyof typeof BODIES, body: unknown): unknown => {
+  const result = ROUTES[name].body.safeParse(body)
   return result?.success
     ? result.data
     : result?.error.issues
@@ -78,9 +70,9 @@ const said = (route: Route, body: unknown): unknown => {
 }
 
 test.each(Object.entries(BODIES))('%s: a body with every field is taken as its shape says', async (name, body) => {
-  const route = ROUTES[name as keyof typeof BODIES]
-  expect(route.body.safeParse(body).success).toBe(true)
-  expect(await parsed(route, body)).toEqual(said(route, body))
+  const route = name as keyof typeof BODIES
+  expect(ROUTES[route].body.safeParse(body).success).toBe(true)
+  expect(parsed(route, body)).toEqual(said(route, body))
 })
 
 const VALUES = [null, true, 0, -1, 1.5, '', 'refund', 'x'.repeat(300), AT, HASH, 'custom', [], [0], {}, { a: 1 }]
@@ -108,10 +100,10 @@ function placesIn(value: JsonValue): Place[] {
 }
 
 test.each(Object.entries(BODIES))('%s: whatever is changed in it, the shape has the word', async (name, body) => {
-  const route = ROUTES[name as keyof typeof BODIES]
+  const route = name as keyof typeof BODIES
   await fc.assert(
     fc.asyncProperty(changed(body as unknown as JsonValue), async (other) => {
-      expect(await parsed(route, other)).toEqual(said(route, other))
+      expect(parsed(route, other)).toEqual(said(route, other))
     }),
     { numRuns: 300 },
   )

@@ -1,74 +1,73 @@
 import { type Input, LIMITS, type Route } from '@countersign/protocol'
 import { ApiError } from '../base/api-error.js'
 import type { HttpRequest } from '../context/http-request.js'
+import type { Asked } from '../context/isolation.js'
 import { checked, readJson } from '../context/json-body.js'
-import type { Turns } from './begin-in-turn.js'
-import { type HeldBodies, SMALL_BODY_BYTES } from './held-bodies.js'
+import type { HeldBodies } from './held-bodies.js'
 import { hasBody, readBody, requireJson } from './read-body.js'
 
-/** What the route's shapes make of the request, or 400 with the first faults by their paths. */
-export async function parseInput(
+/** The body of a request as bytes; null where the route needs none and none was sent. */
+export async function readSent(
   route: Route,
   request: HttpRequest,
-  params: Readonly<Record<string, string>>,
-  sender: Sender,
-): Promise<Input<Route>> {
-  const value = route.body === undefined ? noBody(request) : await readInput(route, request, sender)
-  const shape = route.body === undefined || sender.read ? null : route.body
-  return {
-    params: route.params === undefined ? {} : checked(route.params, params, 'path'),
-    query: hasNoQuery(route, request) ? {} : checkedQuery(route, request.query),
-    body: shape === null ? value : checked(shape, value, 'body'),
-  } as Input<Route>
-}
-
-/** Whose body it is, and what counts it. */
-export interface Sender {
-  readonly owner: string
-  readonly bodies: HeldBodies
-  /** In which bodies that fail are refused. */
-  readonly turns: Turns
-  /** In place of what the route's shape makes of the body. */
-  readonly read?: ((bytes: Uint8Array) => Promise<unknown>) | undefined
-}
-
-function noBody(request: HttpRequest): Record<string, never> {
-  if (hasBody(request))
-    throw new ApiError('INVALID_REQUEST', { detail: 'this path accepts no body' }, { connection: 'close' })
-  return {}
-}
-
-/** What a body becomes, for each byte. */
-const BYTES_PER_BYTE = 3
-
-async function readInput(route: Route, request: HttpRequest, sender: Sender): Promise<unknown> {
-  if (!route.lenientBody) return readValue(route, request, sender)
-  if (!hasBody(request)) return {}
+  held: { readonly owner: string; readonly bodies: HeldBodies },
+): Promise<Uint8Array | null> {
+  if (route.body === undefined) return noBody(request)
+  if (route.lenientBody && !hasBody(request)) return null
   try {
-    const value = await readValue(route, request, sender)
-    return typeof value === 'object' && value !== null && !Array.isArray(value) ? value : {}
+    if (!takesAny(route)) requireJson(request)
+    const maxSeconds = takesAny(route) ? 1 : LIMITS.bodySeconds
+    return await readBody(request, { maxBytes: maxBodyBytes(route), maxSeconds, ...held })
   } catch (error) {
-    if (error instanceof ApiError && (takesAny(route) || error.code === 'INVALID_REQUEST')) return {}
+    if (route.lenientBody && isForgiven(error, route)) return null
     throw error
   }
 }
 
-const hasNoQuery = (route: Route, { query }: HttpRequest): boolean =>
+function noBody(request: HttpRequest): null {
+  if (hasBody(request))
+    throw new ApiError('INVALID_REQUEST', { detail: 'this path accepts no body' }, { connection: 'close' })
+  return null
+}
+
+/** What the route's shapes make of the request, or 400 with the first faults by their paths. */
+export function parseInput(
+  route: Route,
+  { params, query, body }: Asked,
+  read?: (bytes: Uint8Array) => unknown,
+): Input<Route> {
+  const parsed = {
+    params: route.params === undefined ? {} : checked(route.params, params, 'path'),
+    query: hasNoQuery(route, query) ? {} : checkedQuery(route, query),
+  }
+  return { ...parsed, body: read && body ? read(body) : parseBody(route, body) } as Input<Route>
+}
+
+function parseBody(route: Route, bytes: Uint8Array | null): unknown {
+  if (route.body === undefined) return {}
+  return checked(route.body, bytes === null ? {} : readValue(route, bytes), 'body')
+}
+
+function readValue(route: Route, bytes: Uint8Array): unknown {
+  try {
+    const value = readJson(bytes, route)
+    const isObject = typeof value === 'object' && value !== null && !Array.isArray(value)
+    return route.lenientBody && !isObject ? {} : value
+  } catch (error) {
+    if (route.lenientBody && isForgiven(error, route)) return {}
+    throw error
+  }
+}
+
+/** A body that cannot be read counts as none. */
+const isForgiven = (error: unknown, route: Route): boolean =>
+  error instanceof ApiError && (takesAny(route) || error.code === 'INVALID_REQUEST')
+
+const hasNoQuery = (route: Route, query: string): boolean =>
   route.query === undefined && (query.length <= 1 || takesAny(route))
 
 /** What stops a session, a workflow, an agent or a key must not fail because of its body. */
 const takesAny = ({ lenientBody, throttle }: Route): boolean => lenientBody === true && throttle === 'stop'
-
-async function readValue(route: Route, request: HttpRequest, sender: Sender): Promise<unknown> {
-  const { owner, bodies, turns, read } = sender
-  if (!takesAny(route)) requireJson(request)
-  const maxSeconds = takesAny(route) ? 1 : LIMITS.bodySeconds
-  const bytes = await readBody(request, { maxBytes: maxBodyBytes(route), maxSeconds, owner, bodies, turns })
-  if (bytes.length > SMALL_BODY_BYTES)
-    await bodies.beforeParsing(request.incoming, owner, bytes.length * BYTES_PER_BYTE)
-  if (read) return read(bytes)
-  return readJson(bytes, route)
-}
 
 function checkedQuery(route: Route, query: string): unknown {
   // Strangers can ask for such a path, and reading a long query takes a millisecond.

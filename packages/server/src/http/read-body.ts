@@ -2,7 +2,6 @@ import type { IncomingMessage } from 'node:http'
 import { LIMITS } from '@countersign/protocol'
 import { ApiError } from '../base/api-error.js'
 import type { HttpRequest } from '../context/http-request.js'
-import type { Turns } from './begin-in-turn.js'
 import { type HeldBodies, SMALL_BODY_BYTES } from './held-bodies.js'
 import { isCut } from './parser-hooks.js'
 
@@ -11,7 +10,6 @@ const CLOSE = { connection: 'close' }
 
 interface ReadOptions {
   readonly bodies: HeldBodies
-  readonly turns: Turns
   /** Whose share a large body counts against. */
   readonly owner: string
   readonly maxBytes: number
@@ -70,7 +68,7 @@ const arrived = (incoming: IncomingMessage): Buffer => (incoming.read() as Buffe
 
 function arriving(
   incoming: IncomingMessage,
-  { maxBytes, maxSeconds = LIMITS.bodySeconds, owner, turns }: ReadOptions,
+  { maxBytes, maxSeconds = LIMITS.bodySeconds }: ReadOptions,
 ): Promise<Buffer> {
   return new Promise((done, fail) => {
     const chunks: Buffer[] = []
@@ -94,13 +92,8 @@ function arriving(
       finishReading()
       done(Buffer.concat(chunks))
     }
-    // Thousands can end at the same moment, and what follows takes longer than this.
-    const refuseInTurn = (error: () => ApiError) => {
-      finishReading()
-      turns.take({ owner: () => owner, begin: () => fail(error()) })
-    }
-    const broken = () => refuseInTurn(incomplete)
-    const timer = setTimeout(() => refuseInTurn(tooSlow), maxSeconds * 1_000)
+    const broken = () => refuse(incomplete())
+    const timer = setTimeout(() => refuse(tooSlow()), maxSeconds * 1_000)
     incoming.on('data', keep).on('end', end).on('error', broken).on('close', broken)
     if (incoming.destroyed) broken()
   })

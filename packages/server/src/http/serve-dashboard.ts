@@ -4,7 +4,7 @@ import { createRequire } from 'node:module'
 import { dirname, extname, join, relative, sep } from 'node:path'
 import { gzipSync } from 'node:zlib'
 import type { HttpRequest } from '../context/http-request.js'
-import type { Reply } from './reply.js'
+import type { Reply } from './error-reply.js'
 
 /** Replies with a file of the dashboard, or null where the path is none of its own. */
 export type Dashboard = (request: Pick<HttpRequest, 'path' | 'header'>) => Reply | null

@@ -1,6 +1,5 @@
 import { contradictionOf, createExportCheck, signedHeadProblem } from '@countersign/engine'
 import type { ChainedEvent, JsonValue, LedgerBody, LedgerHead, SignedHead } from '@countersign/protocol'
-import { createFairGate } from '../base/work/fair-gate.js'
 import type { LoadedSession } from '../change/change-session.js'
 import type { Context } from '../context/context.js'
 import { inRead } from '../context/work.js'
@@ -14,9 +13,6 @@ import { requireStillStored } from './still-stored.js'
 
 /** What one verification holds at a time: so much of the events, and of the content beside them; one of each at least. */
 const BATCH = { limit: 1_000, maxBytes: 262_144 }
-
-/** Each holds one batch, so together they stay within a few megabytes however many people ask. */
-const gate = createFairGate({ what: 'ledgers of this tenant to verify', atOnce: 4, perOwner: 8, inAll: 64 })
 
 export interface LedgerVerdict {
   readonly verified: boolean
@@ -32,10 +28,7 @@ export interface LedgerVerdict {
  * Verifies the ledger of a session batch by batch: the chain, the fold, the head that was signed, and that the stored content
  * fits the hashes in the chain.
  */
-export const verifyLedger = (ctx: Context, loaded: LoadedSession): Promise<LedgerVerdict> =>
-  gate.run(ctx.tenant.tenantId, () => verify(ctx, loaded))
-
-async function verify(ctx: Context, { session: known, plan }: LoadedSession): Promise<LedgerVerdict> {
+export async function verifyLedger(ctx: Context, { session: known, plan }: LoadedSession): Promise<LedgerVerdict> {
   const { session, signed } = await inRead(ctx, (sql) => withSignedHead(sql, known))
   const { tenantId, sessionId, compiledHash } = session.fixed
   const { ledger: head, state } = session.head

@@ -1,10 +1,9 @@
 import { compilePlan, describeContract } from '@countersign/engine'
 import { loadPolicyEvaluator } from '../base/policy.js'
-import type { Tasks } from '../context/tasks.js'
 import type { PlanFile } from '../store/governance/governance-plans.js'
 
 /** Each contract in words; null for one that does not compile by itself. */
-export async function describePack(files: readonly PlanFile[]): Promise<Tasks['describePack']['output']> {
+export async function describePack(files: readonly PlanFile[]): Promise<(readonly string[] | null)[]> {
   const policy = await loadPolicyEvaluator()
   return files.map((file) => {
     const compiled = compilePlan({ contracts: [file] }, { policy })

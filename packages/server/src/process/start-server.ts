@@ -9,11 +9,11 @@ import { createMetrics } from '../base/metrics.js'
 import { policyBytes, warmPolicies } from '../base/policy.js'
 import { createCaptureRecorder } from '../captures/capture-recorder.js'
 import { createOfferedMemory } from '../captures/offered-memory.js'
+import type { Isolation } from '../context/isolation.js'
 import { warmShapes } from '../context/json-body.js'
-import { createPlanCache } from '../context/plan-cache.js'
-import { warmPlanThread } from '../context/prepare-sent-plan.js'
+import { createPlansInPlace } from '../context/plans-in-place.js'
 import { createSessionCache } from '../context/session-cache.js'
-import { createTaskThread, PLAN_THREAD_LIMITS, REQUEST_THREAD_LIMITS } from '../context/tasks.js'
+import { createTaskThread } from '../context/tasks.js'
 import { type ByteCount, createByteQuota } from '../entry/byte-quota.js'
 import { createKeyUsage } from '../entry/key-usage.js'
 import { type AppParts, createApp } from '../http/app.js'
@@ -22,13 +22,14 @@ import { warmPages } from '../http/pages.js'
 import { createDatabase, type Database } from '../postgres/database.js'
 import { makeDriverFast } from '../postgres/driver/fast-driver.js'
 import { codeVersion, migrate } from '../postgres/migrate.js'
-import { runsAtRest } from '../runs/judge-run.js'
+import { judgeBeside, runsAtRest } from '../runs/judge-run.js'
 import { countLedgerEvents } from '../store/health.js'
 import { countContradictions } from '../store/ledgers/signed-heads.js'
 import { countSetAside } from '../store/set-aside.js'
 import { createClockWatch } from './clock-watch.js'
 import { createAccounts } from './create-accounts.js'
 import { startEmbeddedPostgres } from './embedded-postgres/start-embedded-postgres.js'
+import { createIsolation, type IsolationParts } from './isolation.js'
 import { startJobs } from './jobs/start-jobs.js'
 import { ledgerSignerOf } from './ledger-signer.js'
 import type { Mailer } from './mail/mailer.js'
@@ -44,6 +45,8 @@ export interface StartOptions {
   /** Parts in place of the usual ones, for tests: a clock, a store that fails. */
   parts?: Partial<AppParts>
   wrapDatabase?: (database: Database) => Database
+  /** In place of threads for what is not answered in place, for tests. */
+  isolate?: ((parts: IsolationParts) => Isolation) | undefined
   /** In place of SMTP or the outbox. */
   mailer?: Mailer
 }
@@ -97,9 +100,7 @@ export async function startServer(config: Config, options: StartOptions = {}): P
     const server = await listen(runtime)
     undo.push(() => finishRequests(server))
     runtime.listensAt(urlOf(server, config))
-    warmPlanThread(runtime.parts.planThread).catch(() => {
-      // It was closed already, or starts with the first plan.
-    })
+    runtime.parts.isolation.warm()
     const drain = async () => {
       runtime.reportNotReady()
       // Who closes it earlier does not wait for this.
@@ -132,9 +133,10 @@ export function createRuntime(config: Config, databaseUrl: string, options: Star
   const counts = memories.cache<ByteCount>('byte_counts')
   const byteQuota = createByteQuota({ sql: database.sql, quotas: config.quotas, log, counts })
   const captures = createCaptureRecorder({ database, random, log }, memories.budget('captures'))
-  const thread = createTaskThread()
-  const requestThread = createTaskThread(REQUEST_THREAD_LIMITS)
-  const planThread = createTaskThread(PLAN_THREAD_LIMITS)
+  const thread = options.parts?.thread ?? createTaskThread()
+  const plans = createPlansInPlace({ database, log }, memories.cache('plans'))
+  const judgeRuns = () => judgeBeside(parts)
+  const isolate = options.isolate ?? ((of: IsolationParts) => createIsolation(of, { config, databaseUrl }))
   metrics.gauge('countersign_pool_active', 'Working connections in use', () => database.load().active)
   metrics.gauge('countersign_pool_waiting', 'Requests that wait for a connection', () => database.load().waiting)
   metrics.gauge('countersign_pool_size', 'Working connections there may be', () => database.load().size)
@@ -166,13 +168,14 @@ export function createRuntime(config: Config, databaseUrl: string, options: Star
     log,
     metrics,
     memories,
-    plans: createPlanCache(memories.cache('plans')),
+    plans,
+    isInPlace: true,
+    isolation: isolate({ database, log, thread, memories, config, metrics, captures, plans, judgeRuns, random, clock }),
+    judgeRuns,
     sessions: createSessionCache(memories.cache('sessions')),
     captures,
     offeredTools: createOfferedMemory(memories.cache('offered_tools')),
     thread,
-    requestThread,
-    planThread,
     clock,
     random,
     publicUrl,
@@ -203,8 +206,7 @@ export function createRuntime(config: Config, databaseUrl: string, options: Star
       await byteQuota.close()
       await captures.close()
       await thread.close()
-      await requestThread.close()
-      await planThread.close()
+      await parts.isolation.close()
       await runsAtRest(database)
       await opened.close()
     },

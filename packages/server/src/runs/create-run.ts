@@ -3,15 +3,11 @@ import { ApiError } from '../base/api-error.js'
 import type { Context } from '../context/context.js'
 import { prepareSentPlan } from '../context/prepare-sent-plan.js'
 import type { ReadRun } from '../context/tasks.js'
-import { inFind, inStatement, readBeside } from '../context/work.js'
+import { inFind, inStatement } from '../context/work.js'
 import { storePlan, usePlan } from '../store/governance/plans.js'
 import { enqueueRun } from './enqueue-run.js'
 import { judgeNow } from './judge-run.js'
-import { readRun } from './read-run.js'
 import type { RunReply } from './run-reply.js'
-
-export const readRunBody = (ctx: Context, bytes: Uint8Array): Promise<ReadRun> =>
-  readBeside(ctx, 'readRun', readRun, bytes)
 
 /** Backtests a plan: against fixtures at once, against captured sessions in the background. */
 export async function createRun(ctx: Context, { body }: { readonly body: ReadRun }): Promise<RunReply> {

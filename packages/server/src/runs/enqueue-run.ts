@@ -3,7 +3,7 @@ import { type Audited, audit } from '../context/audit.js'
 import type { Context } from '../context/context.js'
 import { inFind, inRead, inTransaction } from '../context/work.js'
 import { type CapturedScope, countRuns, findRun, insertRun, lockBudget, type RunRow } from '../store/runs/runs.js'
-import { type JudgedFixtures, judgeBeside } from './judge-run.js'
+import type { JudgedFixtures } from './judge-run.js'
 import { budgetOf, type RunReply, replyOf } from './run-reply.js'
 
 export interface NewRun {
@@ -50,7 +50,7 @@ export async function enqueueRun(ctx: Context, run: NewRun): Promise<RunReply> {
   if (stored === null) throw new ApiError('BUSY')
   if (!inserted) return repeated(ctx, run, stored)
   // Beside the request: the caller reads the run back when it is done.
-  if (judged === null) judgeBeside(ctx.app)
+  if (judged === null) ctx.app.judgeRuns()
   return startedReply(ctx, run, stored, judged?.written?.report)
 }
 

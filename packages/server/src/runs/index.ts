@@ -1,7 +1,8 @@
 import type { BodyReaders, Handlers } from '../context/context.js'
-import { createRun, readRunBody } from './create-run.js'
+import { createRun } from './create-run.js'
 import { listRuns } from './list-runs.js'
 import { loadRun } from './load-run.js'
+import { readRun } from './read-run.js'
 import { startRun } from './start-run.js'
 
 /** Backtests; a person reads one back as a program does. */
@@ -13,4 +14,4 @@ export const runHandlers = {
   loadRunDetail: loadRun,
 } satisfies Partial<Handlers>
 
-export const runReaders = { createRun: readRunBody } satisfies Partial<BodyReaders>
+export const runReaders = { createRun: readRun } satisfies Partial<BodyReaders>

@@ -1,6 +1,5 @@
 import { ApiError } from '../base/api-error.js'
 import { JOBS_SHARE, MAX_ATTEMPTS, whileRenewing } from '../base/work/piece-of-work.js'
-import { TaskFailed } from '../base/work/worker-thread.js'
 import type { Context, Services } from '../context/context.js'
 import { ownFault, type PageToJudge, type RunPlan } from '../context/tasks.js'
 import { inFind } from '../context/work.js'
@@ -16,6 +15,7 @@ import {
   requeueRun,
   type WrittenReport,
 } from '../store/runs/runs.js'
+import { judgeFixtures } from './judge-page.js'
 
 /** What is judged at once: so many conversations, or as many as come to so many characters. */
 const PAGE_LIMITS = { conversations: 100, size: 1024 * 1024 } as const
@@ -46,11 +46,9 @@ export async function judgeNow(
   const compiled = await inFind(ctx, (sql) => findPlanText(sql, tenantId, hash))
   if (compiled === null) throw new ApiError('PLAN_UNKNOWN')
   try {
-    const input = { plan: { hash, compiled, unmatchedPolicy }, fixtures }
-    return { written: await ctx.app.thread.run(tenantId, 'judgeFixtures', input), error: null }
+    return { written: await judgeFixtures({ plan: { hash, compiled, unmatchedPolicy }, fixtures }), error: null }
   } catch (error) {
-    if (!(error instanceof TaskFailed)) throw error
-    const why = `body.against.fixtures: they could not be judged (${error.message}); send fewer or smaller fixtures`
+    const why = `body.against.fixtures: they could not be judged (${(error as Error).message}); send fewer or smaller fixtures`
     return { written: null, error: why }
   }
 }

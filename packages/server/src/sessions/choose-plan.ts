@@ -28,7 +28,7 @@ export async function choosePlan(ctx: Context, body: Body): Promise<ChosenPlan> 
 
 async function approvedPlan(ctx: Context, body: Body, compiledHash: string): Promise<ChosenPlan> {
   const { tenantId } = ctx.tenant
-  const plan = await ctx.app.plans.ofSession((fn) => inFind(ctx, fn), { tenantId, compiledHash })
+  const plan = await ctx.app.plans.ofSession((fn) => inFind(ctx, fn), { tenantId, compiledHash }, 0)
   const sent = body.compiled_session === undefined ? body.compiled_hash : (await uploaded(ctx, body)).hash
   if (sent !== undefined && sent !== compiledHash) throw new ApiError('PLAN_PINNED', { compiled_hash: compiledHash })
   const unsent = sent === undefined ? await planForClient(ctx, plan) : null
@@ -50,7 +50,7 @@ async function clientPlan(ctx: Context, body: Body): Promise<ChosenPlan> {
   const { compiled_hash: compiledHash } = body
   const stored = await inStatement(ctx, (sql) => claimPlan(sql, tenantId, compiledHash))
   if (stored === null) throw new ApiError('PLAN_UNKNOWN')
-  const plan = await ctx.app.plans.ofSession((fn) => inFind(ctx, fn), { tenantId, compiledHash })
+  const plan = await ctx.app.plans.ofSession((fn) => inFind(ctx, fn), { tenantId, compiledHash }, 0)
   return { plan, source: 'client', unsent: null, upload: null }
 }
 

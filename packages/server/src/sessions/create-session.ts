@@ -161,7 +161,7 @@ async function repeated(ctx: Context, session: SessionRow, body: Body): Promise<
   if (hashOfBody(body, { compiledHash: sentHash ?? compiledHash, salt }) !== bodyHash) {
     throw new ApiError('SESSION_EXISTS')
   }
-  const plan = await ctx.app.plans.ofSession((fn) => inFind(ctx, fn), session.fixed)
+  const plan = await ctx.app.plans.ofSession((fn) => inFind(ctx, fn), session.fixed, 0)
   const unsent = sentHash === undefined ? await planForClient(ctx, plan) : null
   return reply(session, plan, unsent)
 }

@@ -16,7 +16,6 @@ export const MEMORIES = {
   key_usage: { kind: 'cache', megabytes: 1, share: 1 / 4, holds: 'when keys were used, until it is written' },
   captures: { kind: 'budget', megabytes: 16, share: 1 / 4, holds: 'captures of governed sessions, until written' },
   bodies: { kind: 'budget', megabytes: 32, share: 1 / 4, holds: 'request bodies above 16 kB, until they are answered' },
-  parsed_bodies: { kind: 'budget', megabytes: 64, share: 1 / 4, holds: 'the same as objects, as they are estimated' },
   replies: { kind: 'cache', megabytes: 48, share: 1 / 4, holds: 'replies that their clients have not read yet' },
 } as const satisfies Record<string, MemoryRow>
 

@@ -141,26 +141,6 @@ export function loadOfferedTools(sql: Queryable, tenantId: string, agent: string
     order by seen_at desc, tool_name`
 }
 
-/** Characters of what is known of an agent's tools, and of so many of its newest captures. */
-export async function measureLearned(
-  sql: Queryable,
-  { tenantId, agent, captures }: { tenantId: string; agent: string; captures: number },
-): Promise<number> {
-  const own = sql`tenant_id = ${tenantId} and agent = ${agent}`
-  const [row] = await sql<{ size: number }[]>`
-    select sum(size)::bigint as size from (
-      select length(summary::text) as size from learned_tools where ${own}
-      union all (
-        select length(schema::text) from offered_tools where ${own}
-        order by seen_at desc, tool_name limit ${MAX_OFFERED})
-      union all select length(text) from customer_contracts where ${own}
-      union all (
-        select coalesce(item_size, length(item::text)) from captures where ${own} and capture_level <> 'metadata'
-        order by at desc, capture_id desc limit ${captures})
-    ) known`
-  return row?.size ?? 0
-}
-
 export interface CustomerContract {
   toolName: string
   file: string

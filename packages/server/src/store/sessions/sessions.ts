@@ -68,9 +68,15 @@ export function readSession(row: StoredSession): SessionRow {
 }
 
 /** Null when the tenant has no such session. */
-export async function loadSession(sql: Queryable, tenantId: string, sessionId: string): Promise<SessionRow | null> {
+export async function findSession(sql: Queryable, tenantId: string, sessionId: string): Promise<StoredSession | null> {
   const [row] = await load(sql, { tenant_id: tenantId, session_id: sessionId })
-  return row === undefined ? null : readSession(row)
+  return row ?? null
+}
+
+/** The same, read. */
+export async function loadSession(sql: Queryable, tenantId: string, sessionId: string): Promise<SessionRow | null> {
+  const row = await findSession(sql, tenantId, sessionId)
+  return row === null ? null : readSession(row)
 }
 
 const load = fixedStatement<StoredSession>(`

@@ -1,0 +1,88 @@
+import { availableParallelism } from 'node:os'
+import { ApiError } from '../base/api-error.js'
+import type { Config } from '../base/config.js'
+import { createThreadPool, type PoolLimits, TaskFailed, type ThreadPool } from '../base/work/thread-pool.js'
+import type { Services } from '../context/context.js'
+import type { IsolatedReply, IsolatedRequest, Isolation } from '../context/isolation.js'
+import type { PlansInPlace } from '../context/plans-in-place.js'
+
+/** For requests of the cycle: what takes longer is refused. At least two threads, so that no tenant has all of them. */
+const QUICK: PoolLimits = {
+  what: 'requests of this tenant that take long to judge',
+  threads: Math.min(4, Math.max(2, availableParallelism())),
+  timeLimitMs: 1_500,
+  memoryMb: 256,
+  waitingPerTenant: 256,
+  waitingInAll: 4_096,
+}
+
+/** For what people wait for: plans read and compared, long pages. Niced, so that it never takes the processor from others. */
+const SLOW: PoolLimits = {
+  what: 'plans, drafts and long pages of this tenant',
+  threads: 2,
+  timeLimitMs: 10_000,
+  memoryMb: 256,
+  waitingPerTenant: 32,
+  waitingInAll: 256,
+}
+
+export type RequestTasks = { answer: { input: IsolatedRequest; output: IsolatedReply } }
+
+/** What a thread starts with. */
+export interface IsolatedStart {
+  readonly config: Config
+  readonly databaseUrl: string
+  readonly isNiced: boolean
+}
+
+/** The program of a thread, as it was built: also where tests run this file from its source. */
+const PROGRAM = new URL(
+  import.meta.url.endsWith('.ts') ? '../../dist/bundle/request-thread.js' : './request-thread.js',
+  import.meta.url,
+)
+
+/** What a thread cannot have: it is of the whole process. */
+export type Parts = Pick<Services, 'log' | 'metrics' | 'captures' | 'judgeRuns'> & { readonly plans: PlansInPlace }
+export type IsolationParts = Parts & Pick<Services, 'config' | 'database' | 'thread' | 'memories' | 'random' | 'clock'>
+
+/** Takes over what a request left for the process: counts, captures, plans for the requests that follow. */
+export function takeOver({ metrics, captures, plans, judgeRuns }: Parts, tenantId: string, reply: IsolatedReply): void {
+  for (const { name, labels, by } of reply.counted) metrics.count(name, labels, by)
+  for (const item of reply.captures) captures.note(tenantId, item)
+  for (const used of reply.plans) void plans.take(used)
+  if (reply.runWaits) judgeRuns()
+}
+
+export function createIsolation(parts: Parts, start: Pick<IsolatedStart, 'config' | 'databaseUrl'>): Isolation {
+  const pool = (limits: PoolLimits, isNiced: boolean): ThreadPool<RequestTasks> =>
+    createThreadPool<RequestTasks>(PROGRAM, limits, (): IsolatedStart => ({ ...start, isNiced }))
+  const quick = pool(QUICK, false)
+  const slow = pool(SLOW, true)
+  return {
+    answer: async (request, { isSlow, isOwed }) => {
+      const { tenantId } = request.tenant
+      try {
+        const reply = await (isSlow ? slow : quick).run(tenantId, 'answer', request, { isOwed })
+        takeOver(parts, tenantId, reply)
+        if ('text' in reply.outcome) return reply.outcome.text
+        const { code, extras, headers } = reply.outcome.refusal
+        throw new ApiError(code, extras, headers)
+      } catch (error) {
+        throw error instanceof TaskFailed ? failed(error, parts.log.with({ request_id: request.requestId })) : error
+      }
+    },
+    warm: () => {
+      quick.warm()
+      slow.warm()
+    },
+    close: async () => void (await Promise.all([quick.close(), slow.close()])),
+  }
+}
+
+/** A request that may have been written is asked again: its write is found then. */
+function failed(error: TaskFailed, log: Services['log']): ApiError {
+  log.warn({ error }, 'a request was given up')
+  if (error.hasWritten)
+    return new ApiError('UNAVAILABLE', { detail: 'it is not known what became of it' }, { 'retry-after': '1' })
+  return new ApiError('TOO_COSTLY', { detail: error.why })
+}

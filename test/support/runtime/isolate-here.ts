@@ -1,0 +1,30 @@
+import { ApiError } from '../../../packages/server/src/base/api-error.js'
+import { createCache } from '../../../packages/server/src/base/memory/cache.js'
+import { createOfferedMemory } from '../../../packages/server/src/captures/offered-memory.js'
+import type { Isolation } from '../../../packages/server/src/context/isolation.js'
+import { createPlanCache } from '../../../packages/server/src/context/plan-cache.js'
+import { answerIsolated } from '../../../packages/server/src/process/isolated-runtime.js'
+import { type IsolationParts, takeOver } from '../../../packages/server/src/process/isolation.js'
+import { ledgerSignerOf } from '../../../packages/server/src/process/ledger-signer.js'
+
+/** Answers what is not answered in place as a thread does, without one: on the test's own clock and database. */
+export function isolateHere(parts: IsolationParts): Isolation {
+  const cache = <Value>() => createCache<Value>({ boundBytes: 64 * 1024 * 1024, share: 1 })
+  const plans = createPlanCache(cache())
+  const app = {
+    ...parts,
+    offeredTools: createOfferedMemory(cache()),
+    ledgerSigner: ledgerSignerOf(parts.config),
+  }
+  return {
+    answer: async (request) => {
+      const reply = await answerIsolated(app, plans, request)
+      takeOver(parts, request.tenant.tenantId, reply)
+      if ('text' in reply.outcome) return reply.outcome.text
+      const { code, extras, headers } = reply.outcome.refusal
+      throw new ApiError(code, extras, headers)
+    },
+    warm: () => {},
+    close: async () => {},
+  }
+}
