@@ -9,7 +9,6 @@ export const limits = {
   'limit.post-general': 'On the quota free a tenant makes 30 POST requests a minute, whatever they are for, and whether programs or people send them',
   'limit.get-general': 'On the quota free a tenant makes 120 GET requests a minute, whatever they read, and whether programs or people send them',
   'limit.runs-budget': "Runs are counted against a monthly budget that depends on the tenant's quota",
-  'limit.runs-failed': 'Fixtures that take more than the thread has count against the budget, and sent again they are refused at once',
   'limit.runs-also-post': 'Runs also count against the general POST limit',
   'limit.runs-no-daily-cap': 'Runs have no limit per day',
   'limit.stops-unlimited': 'No quota refuses what stops: kills of sessions and workflows, stopping an agent, labels, bypass reports, revoking a key',

@@ -58,13 +58,6 @@ export const serverSabotages: Bugs = {
       to: 'await holdClaim(tx, claim)\n    for',
     },
   ],
-  'packages/server/src/runs/enqueue-run.ts': [
-    {
-      breaks: 'limit.runs-failed',
-      from: 'if (against === null && stored.error !== null) throw',
-      to: 'if (against === null && stored.error === null) throw',
-    },
-  ],
   'packages/server/src/process/jobs/job.ts': [
     { breaks: 'limit.jobs.pieces', from: 'if (isMore) await leaveJobDue(tx, job)\n', to: '\n' },
     { breaks: 'limit.jobs.pieces', from: 'more && performance.now() < endMs', to: 'more && !ran' },

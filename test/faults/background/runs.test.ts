@@ -53,30 +53,6 @@ proves('background.run-gives-up', async () => {
   await expect.poll(async () => (await runOf(next)).status).toBe('done')
 })
 
-proves('limit.runs-failed', async () => {
-  const fixtures = [{ name: 'one', turns: [{ calls: [{ name: 'find_person', arguments: {} }] }] }]
-  const body = { run_id: randomUUID(), plan, against: { fixtures } }
-  const used = async () => {
-    const other = { ...body, run_id: randomUUID() }
-    return expectStatus(await api.createRun({ body: other }), 201).body.budget.used
-  }
-  const before = await used()
-  failing = 'judgeFixtures'
-  const judged = () => tried.filter((name) => name === 'judgeFixtures').length
-  const judgedBefore = judged()
-  for (let time = 0; time < 2; time++) {
-    const refused = await api.createRun({ body })
-    expect([refused.status, refused.problem.detail]).toEqual([
-      400,
-      'body.against.fixtures: they could not be judged (judgeFixtures failed: it took longer than 10 seconds); ' +
-        'send fewer or smaller fixtures',
-    ])
-  }
-  expect(judged()).toBe(judgedBefore + 1)
-  failing = ''
-  expect(await used()).toBe(before + 2)
-})
-
 test('a run that ended the process each time is not begun a fourth time', async () => {
   const run = await started('fatal')
   await expect.poll(async () => (await runOf(run)).status).toBe('done')

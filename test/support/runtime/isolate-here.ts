@@ -19,7 +19,9 @@ export function isolateHere(parts: IsolationParts): Isolation {
   return {
     answer: async (request) => {
       const reply = await answerIsolated(app, plans, request)
-      takeOver(parts, request.tenant.tenantId, reply)
+      // At once, so that what follows is answered in place.
+      for (const used of reply.plans) await parts.plans.take(used)
+      takeOver(parts, request.tenant.tenantId, { ...reply, plans: [] })
       if ('text' in reply.outcome) return reply.outcome.text
       const { code, extras, headers } = reply.outcome.refusal
       throw new ApiError(code, extras, headers)

@@ -126,13 +126,14 @@ export function createRuntime(config: Config, databaseUrl: string, options: Star
   const memories = createMemories({ memoryMb: config.memoryMb, metrics })
   memories.watch('policies', policyBytes)
   const clock = options.parts?.clock ?? (() => new Date())
-  const random = secureRandom()
+  const random = options.parts?.random ?? secureRandom()
   let ready = true
   let url = config.publicUrl ?? `http://${config.host}:${config.port}`
   const keyUsage = createKeyUsage({ database, clock, log }, memories.cache('key_usage'))
   const counts = memories.cache<ByteCount>('byte_counts')
   const byteQuota = createByteQuota({ sql: database.sql, quotas: config.quotas, log, counts })
-  const captures = createCaptureRecorder({ database, random, log }, memories.budget('captures'))
+  const captures =
+    options.parts?.captures ?? createCaptureRecorder({ database, random, log }, memories.budget('captures'))
   const thread = options.parts?.thread ?? createTaskThread()
   const plans = createPlansInPlace({ database, log }, memories.cache('plans'))
   const judgeRuns = () => judgeBeside(parts)

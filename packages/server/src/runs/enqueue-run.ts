@@ -2,8 +2,15 @@ import { ApiError } from '../base/api-error.js'
 import { type Audited, audit } from '../context/audit.js'
 import type { Context } from '../context/context.js'
 import { inFind, inRead, inTransaction } from '../context/work.js'
-import { type CapturedScope, countRuns, findRun, insertRun, lockBudget, type RunRow } from '../store/runs/runs.js'
-import type { JudgedFixtures } from './judge-run.js'
+import {
+  type CapturedScope,
+  countRuns,
+  findRun,
+  insertRun,
+  lockBudget,
+  type RunRow,
+  type WrittenReport,
+} from '../store/runs/runs.js'
 import { budgetOf, type RunReply, replyOf } from './run-reply.js'
 
 export interface NewRun {
@@ -16,13 +23,10 @@ export interface NewRun {
   /** Set for a run that a person starts. */
   readonly audited?: Audited
   /** Judges what can be judged at once; null where it waits for an instance. */
-  judge(): Promise<JudgedFixtures | null>
+  judge(): Promise<WrittenReport | null>
 }
 
-/**
- * Starts a run within the tenant's budget, counted and inserted in one transaction. Fixtures that could not be judged are
- * refused, and count as well: they took the thread as long as it lets anybody.
- */
+/** Starts a run within the tenant's budget, counted and inserted in one transaction. */
 export async function enqueueRun(ctx: Context, run: NewRun): Promise<RunReply> {
   const { tenantId } = ctx.tenant
   const find = () => inFind(ctx, (sql) => findRun(sql, tenantId, run.runId))
@@ -34,15 +38,14 @@ export async function enqueueRun(ctx: Context, run: NewRun): Promise<RunReply> {
     if (started === null) throw overBudget(ctx)
     return repeated(ctx, run, started)
   }
-  const judged = await run.judge()
+  const written = await run.judge()
   const inserted = await inTransaction(ctx, async (tx) => {
     await lockBudget(tx, tenantId)
     // The same run under way twice: one that is there needs no room.
     if ((await findRun(tx, tenantId, run.runId)) !== null) return false
     if ((await countRuns(tx, tenantId)) >= budgetOf(ctx)) throw overBudget(ctx)
     const { runId, compiledHash, bodyHash, against } = run
-    const { written, error } = judged ?? { written: null, error: null }
-    const isNew = await insertRun(tx, { tenantId, runId, compiledHash, bodyHash, against, written, error })
+    const isNew = await insertRun(tx, { tenantId, runId, compiledHash, bodyHash, against, written })
     if (isNew && run.audited !== undefined) await audit(tx, ctx, run.audited)
     return isNew
   })
@@ -50,8 +53,8 @@ export async function enqueueRun(ctx: Context, run: NewRun): Promise<RunReply> {
   if (stored === null) throw new ApiError('BUSY')
   if (!inserted) return repeated(ctx, run, stored)
   // Beside the request: the caller reads the run back when it is done.
-  if (judged === null) ctx.app.judgeRuns()
-  return startedReply(ctx, run, stored, judged?.written?.report)
+  if (written === null) ctx.app.judgeRuns()
+  return replyOf(ctx, stored, written?.report)
 }
 
 async function repeated(ctx: Context, run: NewRun, stored: RunRow): Promise<RunReply> {
@@ -60,12 +63,7 @@ async function repeated(ctx: Context, run: NewRun, stored: RunRow): Promise<RunR
       detail: 'body.run_id: a run with this id was started with a different body',
     })
   }
-  return startedReply(ctx, run, stored)
-}
-
-async function startedReply(ctx: Context, { against }: NewRun, stored: RunRow, report?: string): Promise<RunReply> {
-  if (against === null && stored.error !== null) throw new ApiError('INVALID_REQUEST', { detail: stored.error })
-  return replyOf(ctx, stored, report)
+  return replyOf(ctx, stored)
 }
 
 const overBudget = (ctx: Context): ApiError => new ApiError('RUN_BUDGET_EXCEEDED', { limit: budgetOf(ctx) })

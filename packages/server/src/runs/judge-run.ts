@@ -31,26 +31,16 @@ class RunRefused extends Error {
   override name = 'RunRefused'
 }
 
-/** What came of fixtures: a report, or why there is none, for the person who sent them. */
-export type JudgedFixtures =
-  | { readonly written: WrittenReport; readonly error: null }
-  | { readonly written: null; readonly error: string }
-
 /** Judges fixtures, which are JSON, while the request waits for it. */
 export async function judgeNow(
   ctx: Context,
   { hash, unmatchedPolicy }: Pick<RunPlan, 'hash' | 'unmatchedPolicy'>,
   fixtures: string,
-): Promise<JudgedFixtures> {
+): Promise<WrittenReport> {
   const { tenantId } = ctx.tenant
   const compiled = await inFind(ctx, (sql) => findPlanText(sql, tenantId, hash))
   if (compiled === null) throw new ApiError('PLAN_UNKNOWN')
-  try {
-    return { written: await judgeFixtures({ plan: { hash, compiled, unmatchedPolicy }, fixtures }), error: null }
-  } catch (error) {
-    const why = `body.against.fixtures: they could not be judged (${(error as Error).message}); send fewer or smaller fixtures`
-    return { written: null, error: why }
-  }
+  return judgeFixtures({ plan: { hash, compiled, unmatchedPolicy }, fixtures })
 }
 
 /**

@@ -119,17 +119,16 @@ export async function insertRun(
     against: CapturedScope | null
     /** Of a run that has ended: its report, or why there is none. */
     written: WrittenReport | null
-    error: string | null
   },
 ): Promise<boolean> {
-  const { against, written, error } = run
-  const status = written !== null ? 'done' : error !== null ? 'failed' : 'queued'
+  const { against, written } = run
+  const status = written !== null ? 'done' : 'queued'
   const rows = await tx`
     insert into runs (tenant_id, run_id, status, sessions_done, compiled_hash, against, body_hash, report, error,
       created_at, finished_at)
     values (${run.tenantId}, ${run.runId}, ${status}, ${written?.sessions ?? 0}, ${run.compiledHash},
       ${against === null ? null : JSON.stringify(against)}::text::json, ${run.bodyHash},
-      ${written?.report ?? null}::text::json, ${error}, clock_timestamp(),
+      ${written?.report ?? null}::text::json, null, clock_timestamp(),
       case when ${status !== 'queued'} then clock_timestamp() end)
     on conflict do nothing returning 1`
   return rows.length === 1
