@@ -107,7 +107,7 @@ export const gatewaySabotages: Bugs = {
       to: 'return false',
     },
   ],
-  'packages/sdk/src/turn/gate.ts': [
+  'packages/sdk/src/session/core/gate.ts': [
     {
       breaks: 'gateway.told',
       from: 'const text = explainToModel(blocked.filter((call) => !marked.includes(call)))',
@@ -148,26 +148,26 @@ export const gatewaySabotages: Bugs = {
       to: 'true',
     },
   ],
-  'packages/sdk/src/session/session-calls.ts': [
+  'packages/sdk/src/calls/settle.ts': [
     {
       breaks: 'gateway.matched',
       from: 'isMeant(call.toolName, call.callId) && equalValues(call.arguments, given)',
       to: 'isMeant(call.toolName, call.callId)',
     },
   ],
-  'packages/sdk/src/session/proposed-elsewhere.ts': [
+  'packages/sdk/src/calls/elsewhere.ts': [
     {
       breaks: 'gateway.claimed',
       from: '      call.argument_hash === hash,',
       to: '      call.argument_hash.length === hash.length,',
     },
   ],
-  'packages/sdk/src/turn/tools.ts': [
-    { breaks: 'gateway.claimed', from: '  if (claims) {', to: '  if (claims && runtime.killed()) {' },
+  'packages/sdk/src/calls/invoke.ts': [
+    { breaks: 'gateway.claimed', from: '  if (claims) {', to: '  if (claims && session.killed.aborted) {' },
     {
       breaks: 'gateway.claimed',
-      from: '    runtime.openCalls.drop(call)',
-      to: '    runtime.openCalls.resolve(call, notExecuted(call))',
+      from: '    session.calls.drop(call)',
+      to: '    session.calls.resolve(call, notExecuted(call))',
     },
   ],
   'packages/server/src/sessions/claim-call.ts': [

@@ -220,7 +220,7 @@ export const guaranteeSabotages: Bugs = {
       to: 'const value = raw as JsonValue',
     },
   ],
-  'packages/sdk/src/turn/run-tool.ts': [
+  'packages/sdk/src/calls/run-tool.ts': [
     {
       breaks: 'guarantee.runs-once',
       from: 'call.takesText && args === judged.input ? args : structuredClone(judged)',
@@ -260,7 +260,7 @@ export const guaranteeSabotages: Bugs = {
       to: 'proposedCalls(context, startAge()), approver',
     },
   ],
-  'packages/sdk/src/turn/tools.ts': [
+  'packages/sdk/src/calls/invoke.ts': [
     {
       breaks: 'guarantee.judged-runs',
       from: "if (call.by === 'server' && saltedHash(",
@@ -268,7 +268,7 @@ export const guaranteeSabotages: Bugs = {
     },
     {
       breaks: 'guarantee.judged-runs',
-      from: "    await settle(match.meant, notExecuted(match.meant, 'execution_constraint_violated'), runtime)\n",
+      from: "    await settle(match.meant, notExecuted(match.meant, 'execution_constraint_violated'), session)\n",
       to: '',
     },
     {
@@ -283,7 +283,7 @@ export const guaranteeSabotages: Bugs = {
     },
     {
       breaks: 'guarantee.processes.known-stop',
-      from: '    runtime.authority().assertRunning()\n',
+      from: '    session.authority().assertRunning()\n',
       to: '',
     },
   ],

@@ -41,24 +41,29 @@ export const sdkSabotages: Bugs = {
   'packages/sdk/src/base/health-snapshot.ts': [
     { breaks: 'health.cluster-detected', from: 'cluster.isWorker || appInstance !== null', to: 'appInstance !== null' },
   ],
-  'packages/sdk/src/session/core/session-core.ts': [
+  'packages/sdk/src/session/core/session-context.ts': [
+    {
+      breaks: 'state.bypass.compromised',
+      from: '      authority.reportBypass(method)\n',
+      to: '',
+    },
     {
       breaks: 'state.restore.later-calls-throw',
-      from: 'if (isRestored) {',
-      to: 'if (isRestored && killing.signal.aborted) {',
+      from: 'if (hasEnded) {',
+      to: 'if (hasEnded && killing.signal.aborted) {',
     },
     {
       breaks: 'state.kill.propagates',
       from: "onKilled('client')\n      authority.kill('client')",
       to: "onKilled('client')",
     },
-    {
-      breaks: 'option.environment.staging',
-      from: "(rules.governed && by === 'server') || rules.compat === 'protective'",
-      to: "rules.governed || rules.compat === 'protective'",
-    },
   ],
   'packages/sdk/src/session/core/session-rules.ts': [
+    {
+      breaks: 'option.environment.staging',
+      from: "(governed && by === 'server') || compat === 'protective'",
+      to: "governed || compat === 'protective'",
+    },
     {
       breaks: 'option.environment.staging-advises',
       from: "environment !== 'production' && compat === 'advisory' && MISSING.has(state)",
@@ -78,13 +83,13 @@ export const sdkSabotages: Bugs = {
   'packages/sdk/src/session/core/attachment.ts': [
     {
       breaks: 'plan.zero-config',
-      from: 'const agent = settings.agent ?? DEFAULT_AGENT',
-      to: 'const agent = DEFAULT_AGENT',
+      from: 'agent: settings.agent ?? DEFAULT_AGENT',
+      to: 'agent: DEFAULT_AGENT',
     },
     {
       breaks: 'health.governance-attachment.no-plan',
-      from: "if (lookup.status !== 'approved') {",
-      to: "if (lookup.status === 'none') {",
+      from: "if (lookup.status !== 'approved')",
+      to: "if (lookup.status === 'none')",
     },
   ],
   'packages/sdk/src/session/core/load-plan.ts': [
@@ -106,13 +111,6 @@ export const sdkSabotages: Bugs = {
       to: 'each?.block_incompatible ?? []',
     },
   ],
-  'packages/sdk/src/session/core/session-parts.ts': [
-    {
-      breaks: 'state.bypass.compromised',
-      from: '      core.authority().reportBypass(method)\n',
-      to: '',
-    },
-  ],
   'packages/sdk/src/options/environment.ts': [
     { breaks: 'option.environment', from: "known ?? 'production'", to: "known ?? 'development'" },
     { breaks: 'environment.disable', from: '/^(true|1|yes|on)$/i', to: '/^(true|1|yes|on)$/' },
@@ -120,7 +118,7 @@ export const sdkSabotages: Bugs = {
   'packages/sdk/src/options/observe-settings.ts': [
     { breaks: 'observe.timeout-ms.maximum', from: '    return kind.max\n', to: '    return value\n' },
   ],
-  'packages/sdk/src/turn/gate.ts': [
+  'packages/sdk/src/session/core/gate.ts': [
     {
       breaks: 'option.gate.reject-all',
       from: "if (gate === 'reject_all') return { action: 'refuse' }",
@@ -132,7 +130,7 @@ export const sdkSabotages: Bugs = {
       to: "return gate !== 'reject_all' ?",
     },
   ],
-  'packages/sdk/src/turn/checkpoints.ts': [
+  'packages/sdk/src/session/core/checkpoints.ts': [
     {
       breaks: 'approval-response.checkpoint-id',
       from: 'if (checked.data.checkpoint_id === trigger.checkpoint_id)',
@@ -154,16 +152,16 @@ export const sdkSabotages: Bugs = {
       to: 'const { decision, decided_by, reason } = given\n  const decided_at = approver.now().toISOString()',
     },
   ],
-  'packages/sdk/src/turn/tools.ts': [
+  'packages/sdk/src/calls/invoke.ts': [
     {
       breaks: 'block.killed',
-      from: "    if (runtime.killed()) return refuse('killed', { ...WAS_KILLED, advice })\n",
+      from: "    if (session.killed.aborted) return refuse('killed', { ...WAS_KILLED, advice })\n",
       to: '',
     },
     {
       breaks: 'contract.execution-constraints',
       from: '  if (violated === null) return null',
-      to: '  if (violated === null || !runtime.killed()) return null',
+      to: '  if (violated === null || !session.killed.aborted) return null',
     },
   ],
   'packages/sdk/src/authority/local/local-session.ts': [

@@ -2,7 +2,14 @@ import type { Bugs } from './sabotages.js'
 
 /** What a session gives its program: turns, runs, accessors, `fetch` and the governed client. */
 export const sessionSabotages: Bugs = {
-  'packages/sdk/src/session/core/session-parts.ts': [
+  'packages/sdk/src/session/core/health.ts': [
+    {
+      breaks: 'session.get-health',
+      from: 'governed, unjudged, attachment },\n',
+      to: 'governed: false, unjudged, attachment },\n',
+    },
+  ],
+  'packages/sdk/src/session/core/session-context.ts': [
     {
       breaks: 'guarantee.sources.refused-twice',
       from: '(callId) => verdicts.of(callId)?.verdict ?? null)',
@@ -16,7 +23,7 @@ export const sessionSabotages: Bugs = {
       to: 'sawCall(',
     },
   ],
-  'packages/sdk/src/session/core/report-protection.ts': [
+  'packages/sdk/src/session/core/protection.ts': [
     {
       breaks: 'option.api-key.missing-reported',
       from: 'hasKeyOption || tools !== null || (agent ??',
@@ -41,40 +48,40 @@ export const sessionSabotages: Bugs = {
       to: 'allowed: Object.freeze(toolNames(request)),',
     },
   ],
-  'packages/sdk/src/session/session-calls.ts': [
+  'packages/sdk/src/calls/settle.ts': [
     { breaks: 'open-session.asks', from: '  if (refused === null) {', to: "  if (given.decision !== 'deny') {" },
     {
       breaks: 'open-session.settle',
-      from: 'settledReceipt(call, given.outcome, given.result, core.authority().saltOf(call.by))',
-      to: "settledReceipt(call, 'unknown', given.result, core.authority().saltOf(call.by))",
+      from: 'settledReceipt(call, given.outcome, given.result, salt)',
+      to: "settledReceipt(call, 'unknown', given.result, salt)",
     },
     {
       breaks: 'open-session.settle',
-      from: '    if (parts.verdicts.of(callId) === null) throw unknownCall(callId)\n',
+      from: '    if (session.verdicts.of(callId) === null) throw unknownCall(callId)\n',
       to: '',
     },
   ],
-  'packages/sdk/src/turn/verdicts.ts': [
+  'packages/sdk/src/session/core/verdicts.ts': [
     {
       breaks: 'open-session.judges',
       from: 'if (isBlocked(decision)) return blockVerdict(decision, args)',
       to: "if (isBlocked(decision) && decision.reason !== 'argument_value_mismatch') return blockVerdict(decision, args)",
     },
   ],
-  'packages/sdk/src/turn/tools.ts': [
+  'packages/sdk/src/calls/invoke.ts': [
     {
       breaks: 'open-session.blocked-run-gives-remedy',
       from: "    verdict.verdict === 'block' ? decision :",
       to: "    verdict.verdict === 'allow' ? decision :",
     },
-    { breaks: 'open-session.runs-once', from: '  openCalls.start(call)\n', to: '' },
+    { breaks: 'open-session.runs-once', from: '  calls.start(call)\n', to: '' },
     {
       breaks: 'session.kill',
-      from: "if (!runtime.enforcing(call.by)) return runtime.killed() ? refuse('killed', WAS_KILLED) : null",
-      to: 'if (!runtime.enforcing(call.by)) return null',
+      from: "if (session.stance(call.by) !== 'enforce') return session.killed.aborted ? refuse('killed', WAS_KILLED) : null",
+      to: "if (session.stance(call.by) !== 'enforce') return null",
     },
   ],
-  'packages/sdk/src/turn/match-call.ts': [
+  'packages/sdk/src/calls/match-call.ts': [
     {
       breaks: 'open-session.runs-once',
       from: 'if (changed.length > 0 || callId === undefined)',
@@ -106,16 +113,20 @@ export const sessionSabotages: Bugs = {
     },
   ],
   'packages/sdk/src/session/session.ts': [
-    { breaks: 'session.widen', from: 'this.#parts.core.setFilter(null)', to: 'this.#parts.core.setFilter([])' },
+    {
+      breaks: 'session.widen',
+      from: 'this.#context.authority().setFilter(null)',
+      to: 'this.#context.authority().setFilter([])',
+    },
     {
       breaks: 'session.flush',
-      from: '[this.#parts.captures.flush(), this.#parts.core.authority().flush()]',
-      to: '[this.#parts.core.authority().flush()]',
+      from: '[captures.flush(), authority().flush()]',
+      to: '[authority().flush()]',
     },
     { breaks: 'session.narrow', from: '    checkToolFilter(toolFilter)\n', to: '' },
     {
       breaks: 'session.add-label',
-      from: '    this.#parts.core.authority().addLabel(label)\n',
+      from: '    this.#context.authority().addLabel(label)\n',
       to: '',
     },
     {
@@ -124,20 +135,15 @@ export const sessionSabotages: Bugs = {
       to: 'const isGiven = true',
     },
     {
-      breaks: 'session.get-health',
-      from: 'governed,\n      refusing: refusal',
-      to: 'governed: false,\n      refusing: refusal',
-    },
-    {
       breaks: 'session.get-state',
-      from: 'this.#parts.core.snapshot(this.#parts.notes.narrowingSnapshot())',
-      to: 'this.#parts.core.snapshot(null)',
+      from: 'this.#context.authority().snapshot(this.#context.notes.narrowingSnapshot())',
+      to: 'this.#context.authority().snapshot(null)',
     },
   ],
   'packages/sdk/src/session/replay-session.ts': [
     { breaks: 'session.restore', from: '      unwrapClient(this.#original)\n', to: '' },
   ],
-  'packages/sdk/src/session/core/session-notes.ts': [
+  'packages/sdk/src/session/core/notes.ts': [
     {
       breaks: 'session.get-last-narrowing',
       from: 'narrowing = { allowed, removed }\n',
@@ -146,8 +152,8 @@ export const sessionSabotages: Bugs = {
     { breaks: 'session.get-last-trace', from: '      trace = begun\n', to: '      trace ??= begun\n' },
     {
       breaks: 'session.get-last-shadow-delta',
-      from: 'delta = deepFreeze(shadowDelta(plan, core.snapshot(null).currentPhase, removed, decisions))',
-      to: 'delta = deepFreeze(shadowDelta(plan, core.snapshot(null).currentPhase, [], decisions))',
+      from: 'delta = deepFreeze(shadowDelta(authority().plan, currentPhase, removed, decisions))',
+      to: 'delta = deepFreeze(shadowDelta(authority().plan, currentPhase, [], decisions))',
     },
     {
       breaks: 'session.get-last-shadow-delta.shadow-only',
@@ -164,7 +170,7 @@ export const sessionSabotages: Bugs = {
     {
       breaks: 'session.get-workflow-state',
       from: "transport.call('loadWorkflow', { params: { workflow_id: workflowId } })",
-      to: "transport.call('loadWorkflow', { params: { workflow_id: core.settings.sessionId } })",
+      to: "transport.call('loadWorkflow', { params: { workflow_id: session.settings.sessionId } })",
     },
   ],
   'packages/sdk/src/session/session-fetch.ts': [
@@ -230,7 +236,7 @@ export const sessionSabotages: Bugs = {
   'packages/sdk/src/clients/clients.ts': [
     { breaks: 'session.client.beta-messages', from: '    governed(anthropicBeta),\n', to: '' },
   ],
-  'packages/sdk/src/turn/gate.ts': [
+  'packages/sdk/src/session/core/gate.ts': [
     {
       breaks: 'face.replay',
       from: "const marked = gate === 'answer' ? blocked.filter(stays) : []",

@@ -14,6 +14,8 @@ export {
   ReplayUnavailableError,
 } from './base/errors.js'
 export type { HealthSnapshot } from './base/health-snapshot.js'
+export type { ToolRun, WrappedTool, WrappedTools } from './calls/invoke.js'
+export type { CallToRun, Settlement } from './calls/settle.js'
 export { readPack } from './contracts/contract-files.js'
 export {
   type ContractsInput,
@@ -39,7 +41,10 @@ export type {
 export type { SessionStore, StoredSession } from './options/session-store.js'
 export type { WorkflowOptions } from './options/workflow-options.js'
 export type { NeutralCall, NeutralMessage, NeutralRequest, NeutralTool } from './providers/neutral.js'
+export type { PersonsAnswer } from './session/core/checkpoints.js'
 export type { ShadowDelta } from './session/core/shadow-delta.js'
+export type { TraceEntry } from './session/core/trace.js'
+export type { AllowVerdict, AskVerdict, BlockVerdict, CallVerdict } from './session/core/verdicts.js'
 export { findSession, type SessionSearch } from './session/find-session.js'
 export { openSession } from './session/open-session.js'
 export { openSharedSession } from './session/open-shared-session.js'
@@ -48,11 +53,6 @@ export { type ModelRequest, readModelRequest } from './session/read-model-reques
 export { replay } from './session/replay.js'
 export { ReplaySession } from './session/replay-session.js'
 export { Session } from './session/session.js'
-export type { CallToRun, Settlement } from './session/session-calls.js'
 export type { SessionTurn, TurnAnswer, TurnInput, TurnRefusal } from './session/session-turn.js'
 export { type OfferWait, waitForOffer } from './session/wait-for-offer.js'
 export type { HandoffOffer, HandoffWait, JoinedSession } from './session/workflow.js'
-export type { PersonsAnswer } from './turn/checkpoints.js'
-export type { ToolRun, WrappedTool, WrappedTools } from './turn/tools.js'
-export type { TraceEntry } from './turn/trace.js'
-export type { AllowVerdict, AskVerdict, BlockVerdict, CallVerdict } from './turn/verdicts.js'

@@ -1,4 +1,4 @@
-import type { Plan, ReadResponse } from '@countersign/engine'
+import type { Plan, ReadResponse, SessionState } from '@countersign/engine'
 import type {
   BlockReason,
   Decision,
@@ -22,8 +22,8 @@ export interface Authority {
   saltOf(by: DecidedBy): string
   /** Makes the session ready ahead of its first turn. May throw; the first turn then tries again. */
   start(): Promise<void>
-  /** What a request with these tools would be narrowed to, by the state that this process knows. Asks nobody. */
-  narrow(tools: PreflightRequest['tools']): Narrowed
+  /** The session as this process knows it. Asks nobody. */
+  current(): CurrentSession
   preflight(request: PreflightRequest): Promise<PreflightResult>
   propose(proposal: ProposalRequest): Promise<ProposalVerdict>
   /** A prepared turn ends without a proposal. */
@@ -46,12 +46,17 @@ export interface Authority {
   kill(cause: KillCause): void
   reportBypass(method: string): void
   snapshot(lastNarrowing: NarrowingSnapshot | null): StateSnapshot
-  labels(): readonly string[]
   facts(): AuthorityFacts
   /** Delivers what has not reached the server yet, as far as it can be reached. */
   flush(): Promise<void>
   /** No turn comes after this. `ends` says whether the session is over; by default it is unless others hold it, too. */
   close(ends?: boolean): Promise<void>
+}
+
+export interface CurrentSession {
+  state(): SessionState
+  /** What a request with these tools would be narrowed to at present. */
+  narrow(tools: PreflightRequest['tools']): Narrowed
 }
 
 /** An allowed call, as whoever allowed it knows it. */

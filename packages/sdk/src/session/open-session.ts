@@ -1,8 +1,8 @@
+import type { WrappedTools } from '../calls/invoke.js'
 import { readEnvironment } from '../options/environment.js'
 import type { ReplayOptions, ToolMap } from '../options/replay-options.js'
 import { readSessionOptions } from '../options/replay-settings.js'
-import type { WrappedTools } from '../turn/tools.js'
-import { createSessionParts } from './core/session-parts.js'
+import { createSessionContext } from './core/session-context.js'
 import { Session } from './session.js'
 
 /**
@@ -16,5 +16,5 @@ export function openSession<Tools extends ToolMap>(
 ): Session<WrappedTools<Tools>>
 export function openSession(options?: ReplayOptions): Session
 export function openSession(options: ReplayOptions = {}): Session {
-  return new Session(createSessionParts(readSessionOptions(options, readEnvironment()), null))
+  return new Session(createSessionContext(readSessionOptions(options, readEnvironment()), null))
 }

@@ -1,7 +1,7 @@
 import { readEnvironment } from '../options/environment.js'
 import type { ReplayOptions } from '../options/replay-options.js'
 import { readSessionOptions } from '../options/replay-settings.js'
-import { createSessionParts } from './core/session-parts.js'
+import { createSessionContext } from './core/session-context.js'
 import { Session } from './session.js'
 
 /** The name under which all gateways of a tenant hold their sessions. */
@@ -16,5 +16,5 @@ export function openSharedSession(
   onAnswer: (ids: readonly string[]) => void = () => {},
 ): Session {
   const settings = readSessionOptions(options, readEnvironment())
-  return new Session(createSessionParts({ ...settings, shared: { holderId: GATEWAY_HOLDER, onAnswer } }, null))
+  return new Session(createSessionContext({ ...settings, shared: { holderId: GATEWAY_HOLDER, onAnswer } }, null))
 }

@@ -3,7 +3,8 @@ import type { ClientKind } from '../clients/clients.js'
 import { governClient } from '../clients/govern-client.js'
 import { unwrapClient } from '../clients/wrapped-clients.js'
 import type { ReplaySettings } from '../options/replay-settings.js'
-import { createSessionParts, governorOf } from './core/session-parts.js'
+import { governorOf } from '../turn/run-turn.js'
+import { createSessionContext } from './core/session-context.js'
 import { Session, type SomeTools } from './session.js'
 
 /** A governed session: make model calls through `client` and run tools through `tools`. */
@@ -15,11 +16,11 @@ export class ReplaySession<Client extends object, Tools = SomeTools> extends Ses
   readonly #bypass: BypassWatch
 
   constructor(client: Client, kind: ClientKind, settings: ReplaySettings) {
-    const parts = createSessionParts(settings, kind.name)
-    super(parts)
+    const context = createSessionContext(settings, kind.name)
+    super(context)
     this.#original = client
-    this.#bypass = createBypassWatch(kind, parts.onBypass)
-    this.client = governClient(client, kind, { ...governorOf(parts), send: this.#bypass.unseen })
+    this.#bypass = createBypassWatch(kind, context.bypass)
+    this.client = governClient(client, kind, { ...governorOf(context), send: this.#bypass.unseen })
     this.#bypass.watch(client)
   }
 

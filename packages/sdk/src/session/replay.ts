@@ -1,11 +1,11 @@
 import { createReport } from '../base/create-report.js'
 import { ReplayConfigError } from '../base/errors.js'
+import type { WrappedTools } from '../calls/invoke.js'
 import { detectClient, whyUnknown } from '../clients/clients.js'
 import { unwrapClient, type Wrapping, wrapClient } from '../clients/wrapped-clients.js'
 import { readEnvironment } from '../options/environment.js'
 import type { ReplayOptions, ToolMap } from '../options/replay-options.js'
 import { readReplayOptions } from '../options/replay-settings.js'
-import type { WrappedTools } from '../turn/tools.js'
 import { ReplaySession } from './replay-session.js'
 
 /**

@@ -5,8 +5,8 @@ import { type NeutralCall, type NeutralRequest, neutralProvider } from '../provi
 import type { Provider } from '../providers/provider.js'
 import { createTurn, type GovernedTurn } from '../turn/turn.js'
 import type { Prepared } from '../turn/turn-hooks.js'
-import { binds, type TurnSession } from '../turn/turn-session.js'
-import type { CallVerdict, DecidedAnswer, Verdicts } from '../turn/verdicts.js'
+import type { SessionContext } from './core/session-context.js'
+import type { CallVerdict, DecidedAnswer } from './core/verdicts.js'
 
 /** A request to a model. With a `key`, another request with the same key is a retry and gets the same turn. */
 export interface TurnInput extends NeutralRequest {
@@ -64,7 +64,7 @@ export interface TurnMaker {
   prepare(input: TurnInput): Promise<SessionTurn>
 }
 
-export function createTurnMaker(session: TurnSession, verdicts: Verdicts): TurnMaker {
+export function createTurnMaker(session: SessionContext): TurnMaker {
   const providers = new Map<string, Provider>()
   const retried = new Map<unknown, Promise<SessionTurn>>()
 
@@ -83,11 +83,11 @@ export function createTurnMaker(session: TurnSession, verdicts: Verdicts): TurnM
   ): Promise<SessionTurn> => {
     session.assertUsable()
     // The approved plan may still be on its way.
-    if (!session.isReady()) await session.ready()
+    await session.ready()
     refuseUnwrapped(session, request)
     let verdict: readonly CallVerdict[] = []
     const onDecided = (answer: DecidedAnswer): void => {
-      verdict = verdicts.take(answer, session.approver)
+      verdict = session.verdicts.take(answer, session.approver)
     }
     const provider = providerOf(text(request.provider))
     const hooks = createTurn(session, provider, { retries: 0, asksLater: true, onDecided, waitsFor })
@@ -194,10 +194,10 @@ const nameOf = (tool: unknown): string => (typeof tool === 'string' ? tool : isO
 const toolNames = ({ tools }: JsonObject): string[] => (Array.isArray(tools) ? tools.map(nameOf) : [])
 
 /** What only a wrapper can check must have one by the time the model is offered the tool. */
-function refuseUnwrapped(session: TurnSession, request: JsonObject): void {
+function refuseUnwrapped(session: SessionContext, request: JsonObject): void {
   const { settings } = session
   // Those of a shared session are checked before its calls are released.
-  if (!settings.wrapsLater || settings.shared !== null || !binds(session)) return
+  if (!settings.wrapsLater || settings.shared !== null || !session.mayBlock()) return
   const { contracts } = session.authority().plan
   for (const name of toolNames(request)) {
     const constrained = (contracts.get(name)?.executionConstraints.length ?? 0) > 0

@@ -2,18 +2,9 @@ import type { HandoffView, StateSnapshot, WorkflowView } from '@countersign/prot
 import type { Narrowed } from '../authority/authority.js'
 import { reportedReceipt } from '../authority/receipts.js'
 import { deepFreeze } from '../base/deep-freeze.js'
-import { type HealthSnapshot, isClusterMember } from '../base/health-snapshot.js'
-import { checkExecutors, checkLabel, checkToolFilter } from '../options/check-arguments.js'
-import type { NarrowResult, ToolMap } from '../options/replay-options.js'
-import type { PersonsAnswer } from '../turn/checkpoints.js'
-import { type ToolRun, type WrappedTool, wrapTools } from '../turn/tools.js'
-import type { TraceEntry } from '../turn/trace.js'
-import type { CallVerdict } from '../turn/verdicts.js'
-import { healthOf } from './core/health.js'
-import { governorOf, type SessionParts } from './core/session-parts.js'
-import { isUnjudged } from './core/session-rules.js'
-import type { ShadowDelta } from './core/shadow-delta.js'
-import { type Elsewhere, findElsewhere } from './proposed-elsewhere.js'
+import type { HealthSnapshot } from '../base/health-snapshot.js'
+import { type Elsewhere, findElsewhere } from '../calls/elsewhere.js'
+import { type ToolRun, type WrappedTool, wrapTools } from '../calls/invoke.js'
 import {
   addExecutors,
   answerQuestion,
@@ -23,7 +14,16 @@ import {
   type IsMeant,
   type Settlement,
   settleCall,
-} from './session-calls.js'
+} from '../calls/settle.js'
+import { checkExecutors, checkLabel, checkToolFilter } from '../options/check-arguments.js'
+import type { NarrowResult, ToolMap } from '../options/replay-options.js'
+import { governorOf } from '../turn/run-turn.js'
+import type { PersonsAnswer } from './core/checkpoints.js'
+import { sessionHealth } from './core/health.js'
+import { decider, type SessionContext } from './core/session-context.js'
+import type { ShadowDelta } from './core/shadow-delta.js'
+import type { TraceEntry } from './core/trace.js'
+import type { CallVerdict } from './core/verdicts.js'
 import { createSessionFetch } from './session-fetch.js'
 import { createTurnMaker, type SessionTurn, type TurnInput, type TurnMaker } from './session-turn.js'
 import {
@@ -55,17 +55,17 @@ export class Session<Tools = SomeTools> {
    * this session. What cannot be governed is refused with a 4xx.
    */
   readonly fetch: typeof globalThis.fetch
-  readonly #parts: SessionParts
+  readonly #context: SessionContext
   readonly #turns: TurnMaker
 
-  constructor(parts: SessionParts) {
-    const { settings } = parts.core
-    this.#parts = parts
-    this.#turns = createTurnMaker(parts.turns, parts.verdicts)
+  constructor(context: SessionContext) {
+    const { settings } = context
+    this.#context = context
+    this.#turns = createTurnMaker(context)
     this.sessionId = settings.sessionId
     this.fetch = this.fetchThrough((input, init) => globalThis.fetch(input, init))
     const isGiven = settings.tools !== null && !settings.wrapsLater
-    this.tools = (isGiven ? wrapTools(settings.tools, parts.runtime) : undefined) as Tools
+    this.tools = (isGiven ? wrapTools(settings.tools, context) : undefined) as Tools
   }
 
   /**
@@ -81,15 +81,18 @@ export class Session<Tools = SomeTools> {
    * turn. Throws if nobody can decide.
    */
   async narrowed(tools: readonly string[]): Promise<Narrowed> {
-    const { core, runtime } = this.#parts
-    await core.ready()
-    if (core.stance(runtime.decider()) !== 'enforce') return { allowed: [...tools], removed: [] }
-    return core.authority().narrow(tools.map((name) => ({ name, kind: 'function' })))
+    const context = this.#context
+    await context.ready()
+    if (context.stance(decider(context)) !== 'enforce') return { allowed: [...tools], removed: [] }
+    return context
+      .authority()
+      .current()
+      .narrow(tools.map((name) => ({ name, kind: 'function' })))
   }
 
   /** The same as `fetch`, sending what is allowed by another `fetch` than the global one. */
   fetchThrough(upstream: typeof globalThis.fetch): typeof globalThis.fetch {
-    return createSessionFetch(governorOf(this.#parts), upstream)
+    return createSessionFetch(governorOf(this.#context), upstream)
   }
 
   /**
@@ -97,7 +100,7 @@ export class Session<Tools = SomeTools> {
    * arguments; null where no model has proposed it, or it has run.
    */
   proposedCall(isMeant: IsMeant, args: unknown): CallVerdict | null {
-    return findProposed(this.#parts, isMeant, args)
+    return findProposed(this.#context, isMeant, args)
   }
 
   /**
@@ -105,17 +108,17 @@ export class Session<Tools = SomeTools> {
    * so that one of them runs it. Asks the server, and forgets calls of this process that were settled elsewhere.
    */
   proposedElsewhere(isMeant: IsMeant, args: unknown): Promise<Elsewhere> {
-    return findElsewhere(this.#parts, isMeant, args)
+    return findElsewhere(this.#context, isMeant, args)
   }
 
   /** Whether the session's plan has a contract of this tool. */
   hasContract(toolName: string): boolean {
-    return this.#parts.core.authority().plan.contracts.has(toolName)
+    return this.#context.authority().plan.contracts.has(toolName)
   }
 
   /** What was decided about a call; null if the session has not judged it lately. */
   verdictOf(callId: string): CallVerdict | null {
-    return this.#parts.verdicts.of(callId)
+    return this.#context.verdicts.of(callId)
   }
 
   /**
@@ -128,29 +131,30 @@ export class Session<Tools = SomeTools> {
 
   /** The same, with an executor of the caller's, and with whether the tool ran. */
   execute(callId: string, call: CallToRun = {}): Promise<ToolRun> {
-    return executeCall(this.#parts, callId, call)
+    return executeCall(this.#context, callId, call)
   }
 
   /** Reports the outcome of a call that the program ran itself. That is weaker evidence than `run` leaves. */
   settle(callId: string, settlement: Settlement): Promise<void> {
-    return settleCall(this.#parts, callId, settlement)
+    return settleCall(this.#context, callId, settlement)
   }
 
   /** Answers the question of an `ask` verdict, by its id. Resolves to the verdict that follows from the answer. */
   answer(id: string, answer: PersonsAnswer): Promise<CallVerdict> {
-    return answerQuestion(this.#parts, id, answer)
+    return answerQuestion(this.#context, id, answer)
   }
 
   /** Adds executors for `run`. A tool of theirs counts as wrapped: only `run` and `execute` prove that it ran. */
   addTools(tools: ToolMap): void {
     checkExecutors(tools)
-    addExecutors(this.#parts, tools)
+    addExecutors(this.#context, tools)
   }
 
   /** Sends the captures, receipts and controls that are still waiting, if the server can be reached. */
   async flush(): Promise<void> {
-    await this.#parts.core.deliver()
-    await Promise.all([this.#parts.captures.flush(), this.#parts.core.authority().flush()])
+    const { deliver, captures, authority } = this.#context
+    await deliver()
+    await Promise.all([captures.flush(), authority().flush()])
   }
 
   /**
@@ -158,36 +162,35 @@ export class Session<Tools = SomeTools> {
    * still runs has 30 seconds to end; then its outcome is reported as unknown.
    */
   async close(): Promise<void> {
-    if (this.#parts.core.isRestored()) return
-    this.#parts.core.end()
-    const { openCalls, settings } = this.#parts.core
+    const { calls, settings, hasEnded, end, notes } = this.#context
+    if (hasEnded()) return
+    end()
     if (settings.shared !== null) return this.#leave(false)
-    await openCalls.whenIdle({ patienceMs: CLOSE_PATIENCE_MS, onLongWait: this.#parts.notes.toolWaits })
+    await calls.whenIdle({ patienceMs: CLOSE_PATIENCE_MS, onLongWait: notes.toolWaits })
     // Whatever still runs may end or not: nobody waits for its outcome any more.
-    for (const call of openCalls.running()) openCalls.resolve(call, reportedReceipt(call, 'unknown'))
-    for (const call of openCalls.asking()) openCalls.resolve(call, reportedReceipt(call, 'not_executed'))
-    for (const call of openCalls.allowed()) {
-      openCalls.resolve(call, reportedReceipt(call, settings.tools?.has(call.toolName) ? 'not_executed' : 'unknown'))
+    for (const call of calls.running()) calls.resolve(call, reportedReceipt(call, 'unknown'))
+    for (const call of calls.asking()) calls.resolve(call, reportedReceipt(call, 'not_executed'))
+    for (const call of calls.allowed()) {
+      calls.resolve(call, reportedReceipt(call, settings.tools?.has(call.toolName) ? 'not_executed' : 'unknown'))
     }
-    await this.#parts.core.deliver()
-    await Promise.all([this.#parts.captures.close(), this.#parts.core.authority().close()])
+    await this.#leave()
   }
 
   /** Ends a session that several processes hold, for all of them. Where only this one does, it is the same as `close`. */
   async end(): Promise<void> {
-    const { core } = this.#parts
-    if (core.settings.shared === null) return this.close()
-    if (core.isRestored()) return
-    core.end()
+    const { settings, hasEnded, end } = this.#context
+    if (settings.shared === null) return this.close()
+    if (hasEnded()) return
+    end()
     await this.#leave(true)
   }
 
   /** Other processes may go on with a shared session: its calls keep waiting for what the conversation says of them. */
-  async #leave(isOver: boolean): Promise<void> {
-    const { openCalls } = this.#parts.core
-    await openCalls.whenIdle({ patienceMs: CLOSE_PATIENCE_MS, onLongWait: this.#parts.notes.toolWaits })
-    await this.#parts.core.deliver()
-    await Promise.all([this.#parts.captures.close(), this.#parts.core.authority().close(isOver)])
+  async #leave(isOver?: boolean): Promise<void> {
+    const { calls, notes, deliver, captures, authority } = this.#context
+    await calls.whenIdle({ patienceMs: CLOSE_PATIENCE_MS, onLongWait: notes.toolWaits })
+    await deliver()
+    await Promise.all([captures.close(), authority().close(isOver)])
   }
 
   /** The same as `close`. */
@@ -197,77 +200,59 @@ export class Session<Tools = SomeTools> {
 
   /** Stops the session immediately and permanently. The server is told, repeatedly until it confirms. */
   kill(): void {
-    this.#parts.core.kill()
+    this.#context.kill()
   }
 
   /** Adds a label, which can never be removed. It applies immediately, and on the server before the next turn. */
   addLabel(label: string): void {
     checkLabel(label)
-    this.#parts.core.authority().addLabel(label)
+    this.#context.authority().addLabel(label)
   }
 
   /** Allows only these tools, until `widen()` is called. */
   narrow(toolFilter: readonly string[]): void {
     checkToolFilter(toolFilter)
-    this.#parts.core.setFilter([...toolFilter])
+    this.#context.authority().setFilter([...toolFilter])
   }
 
   /** Removes the restriction that `narrow` set. */
   widen(): void {
-    this.#parts.core.setFilter(null)
+    this.#context.authority().setFilter(null)
   }
 
   /** The state of the session, as a frozen copy. */
   getState(): StateSnapshot {
-    return this.#parts.core.snapshot(this.#parts.notes.narrowingSnapshot())
+    return this.#context.authority().snapshot(this.#context.notes.narrowingSnapshot())
   }
 
   /** The health of the session, as a frozen copy. */
   getHealth(): HealthSnapshot {
-    const core = this.#parts.core
-    const { mode, compat, governed, refusal, attachment } = core.rules()
-    const { totalStepCount, totalBlockCount } = this.getState()
-    return healthOf({
-      mode,
-      compatEnforcement: compat,
-      governed,
-      refusing: refusal !== null,
-      unjudged: isUnjudged(core.settings, core.rules()),
-      restored: core.isRestored(),
-      bypassed: this.#parts.isBypassed(),
-      attachment,
-      authority: core.authority().facts(),
-      clusterDetected: isClusterMember(core.settings.appInstance),
-      totalSteps: totalStepCount,
-      totalBlocks: totalBlockCount,
-      otherErrors: this.#parts.notes.errors() + this.#parts.captures.failures(),
-      shadowEvaluations: this.#parts.notes.shadowEvaluations(),
-    })
+    return sessionHealth(this.#context)
   }
 
   /** Which tools the latest request was narrowed to; null before the first request. */
   getLastNarrowing(): NarrowResult | null {
-    return this.#parts.notes.lastNarrowing()
+    return this.#context.notes.lastNarrowing()
   }
 
   /** What enforcement would have changed in the latest turn; null unless the session is in shadow mode. */
   getLastShadowDelta(): ShadowDelta | null {
-    return this.#parts.notes.lastShadowDelta()
+    return this.#context.notes.lastShadowDelta()
   }
 
   /** The checks of the latest turn, in order. They never contain values of arguments. */
   getLastTrace(): readonly TraceEntry[] {
-    return this.#parts.notes.lastTrace()
+    return this.#context.notes.lastTrace()
   }
 
   /** Loads the workflow of the session from the server. */
   async getWorkflowState(): Promise<WorkflowView> {
-    return deepFreeze(await loadWorkflow(this.#parts.core))
+    return deepFreeze(await loadWorkflow(this.#context))
   }
 
   /** Offers work to another role of the workflow. */
   async handoff(offer: HandoffOffer): Promise<HandoffView> {
-    return deepFreeze(await offerHandoff(this.#parts.core, offer))
+    return deepFreeze(await offerHandoff(this.#context, offer))
   }
 
   /**
@@ -279,21 +264,21 @@ export class Session<Tools = SomeTools> {
     join: (handoff: HandoffView) => Joined | PromiseLike<Joined>,
     work: (session: Joined) => PromiseLike<Result> | Result,
   ): Promise<Result> {
-    return delegateWork(this.#parts.core, offer, join, work)
+    return delegateWork(this.#context, offer, join, work)
   }
 
   /** Completes the handoff that this session accepted. Its labels go back with it; it may use no more tools. */
   async completeHandoff(): Promise<HandoffView> {
-    return deepFreeze(await completeHandoff(this.#parts.core))
+    return deepFreeze(await completeHandoff(this.#context))
   }
 
   /** Takes back a handoff that this session offered, after it expired or its holder was lost. */
   async reclaimHandoff(handoffId: string): Promise<HandoffView> {
-    return deepFreeze(await reclaimHandoff(this.#parts.core, handoffId))
+    return deepFreeze(await reclaimHandoff(this.#context, handoffId))
   }
 
   /** Waits until a handoff is completed, reclaimed or expired; null if that does not happen in time. */
   async waitForHandoff(handoffId: string, wait: HandoffWait): Promise<HandoffView | null> {
-    return deepFreeze(await waitForHandoff(this.#parts.core, handoffId, wait))
+    return deepFreeze(await waitForHandoff(this.#context, handoffId, wait))
   }
 }

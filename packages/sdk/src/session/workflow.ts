@@ -1,8 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import type { HandoffView, WorkflowView } from '@countersign/protocol'
 import { ReplayConfigError, ReplayKillError } from '../base/errors.js'
-import { reportToolWaits } from './core/report-tool-waits.js'
-import type { SessionCore } from './core/session-core.js'
+import type { SessionContext } from './core/session-context.js'
 import { POLL_MS, pollUntil, translated } from './workflow-polling.js'
 
 /** Work that a session offers to another role of its workflow. */
@@ -25,13 +24,13 @@ export interface HandoffOffer {
   readonly handoffId?: string
 }
 
-export async function loadWorkflow(core: SessionCore): Promise<WorkflowView> {
-  const { transport, workflowId } = await workflowOf(core)
+export async function loadWorkflow(session: SessionContext): Promise<WorkflowView> {
+  const { transport, workflowId } = await workflowOf(session)
   return transport.call('loadWorkflow', { params: { workflow_id: workflowId } }).catch(translated)
 }
 
-export async function offerHandoff(core: SessionCore, offer: HandoffOffer): Promise<HandoffView> {
-  const { transport, server } = await workflowOf(core)
+export async function offerHandoff(session: SessionContext, offer: HandoffOffer): Promise<HandoffView> {
+  const { transport, server } = await workflowOf(session)
   const { toRole, tools, note, expiresInSeconds, handoffId } = offer
   const body = {
     handoff_id: handoffId ?? `hnd_${randomUUID()}`,
@@ -41,18 +40,18 @@ export async function offerHandoff(core: SessionCore, offer: HandoffOffer): Prom
     ...(note !== undefined && { note }),
     ...(expiresInSeconds !== undefined && { expires_in_seconds: expiresInSeconds }),
   }
-  const params = { session_id: core.settings.sessionId }
+  const params = { session_id: session.settings.sessionId }
   const { handoff } = await transport.call('offerHandoff', { params, body }).catch(translated)
   return handoff
 }
 
 /** Completes the handoff through which the session joined, after delivering the evidence of its work. */
-export async function completeHandoff(core: SessionCore): Promise<HandoffView> {
-  const { workflow } = core.settings
+export async function completeHandoff(session: SessionContext): Promise<HandoffView> {
+  const { workflow } = session.settings
   if (workflow?.handoffId === undefined) {
     throw new ReplayConfigError('the session did not join through a handoff, so it has none to complete', null)
   }
-  return endHandoff(core, 'completeHandoff', workflow.handoffId)
+  return endHandoff(session, 'completeHandoff', workflow.handoffId)
 }
 
 /** The session of a sub-agent, as far as whoever hands it work needs it. */
@@ -65,12 +64,12 @@ export interface JoinedSession {
 
 /** Hands work over and waits for it, under the session that `join` opens. The handoff ends with the work, failed or not. */
 export async function delegateWork<Joined extends JoinedSession, Result>(
-  core: SessionCore,
+  session: SessionContext,
   offer: HandoffOffer,
   join: (handoff: HandoffView) => Joined | PromiseLike<Joined>,
   work: (session: Joined) => PromiseLike<Result> | Result,
 ): Promise<Result> {
-  const joined = await join(await offerHandoff(core, offer))
+  const joined = await join(await offerHandoff(session, offer))
   try {
     return await work(joined)
   } finally {
@@ -79,21 +78,21 @@ export async function delegateWork<Joined extends JoinedSession, Result>(
 }
 
 /** Takes a handoff back that nobody took in time, or whose holder is gone. */
-export function reclaimHandoff(core: SessionCore, handoffId: string): Promise<HandoffView> {
-  return endHandoff(core, 'reclaimHandoff', handoffId)
+export function reclaimHandoff(session: SessionContext, handoffId: string): Promise<HandoffView> {
+  return endHandoff(session, 'reclaimHandoff', handoffId)
 }
 
 async function endHandoff(
-  core: SessionCore,
+  session: SessionContext,
   move: 'completeHandoff' | 'reclaimHandoff',
   handoffId: string,
 ): Promise<HandoffView> {
-  const { transport, server, workflowId } = await workflowOf(core)
-  await core.openCalls.whenIdle({ onLongWait: reportToolWaits(core) })
-  await core.deliver()
-  await core.authority().flush()
+  const { transport, server, workflowId } = await workflowOf(session)
+  await session.calls.whenIdle({ onLongWait: session.notes.toolWaits })
+  await session.deliver()
+  await session.authority().flush()
   const params = { workflow_id: workflowId, handoff_id: handoffId }
-  const body = { session_id: core.settings.sessionId, fence: server.known().fence }
+  const body = { session_id: session.settings.sessionId, fence: server.known().fence }
   const { handoff } = await transport.call(move, { params, body }).catch(translated)
   return handoff
 }
@@ -111,29 +110,29 @@ export interface HandoffWait {
 
 /** Waits until a handoff is completed, reclaimed or expired. Null when it was not in time. */
 export async function waitForHandoff(
-  core: SessionCore,
+  session: SessionContext,
   handoffId: string,
   { timeoutMs, pollMs = POLL_MS }: HandoffWait,
 ): Promise<HandoffView | null> {
   const look = async () => {
-    const { status, handoffs } = await loadWorkflow(core)
+    const { status, handoffs } = await loadWorkflow(session)
     if (status === 'KILLED') throw new ReplayKillError('the workflow was killed')
     const found = handoffs.find(({ handoff_id }) => handoff_id === handoffId)
     if (found === undefined) throw new ReplayConfigError(`the workflow has no handoff ${handoffId}`, null)
     return found.state === 'offered' || found.state === 'accepted' ? null : found
   }
-  return pollUntil(look, { timeoutMs, pollMs, signal: core.killSignal })
+  return pollUntil(look, { timeoutMs, pollMs, signal: session.killed })
 }
 
 /** Workflows live on the server: only a session that it governs has one. */
-async function workflowOf(core: SessionCore) {
-  await core.ready()
-  const { transport } = core
-  const { workflow } = core.settings
-  const server = core.server()
+async function workflowOf(session: SessionContext) {
+  await session.ready()
+  const { transport } = session
+  const { workflow } = session.settings
+  const server = session.server()
   if (transport === null || server === null || workflow === null) {
     throw new ReplayConfigError('the session is not in a workflow: pass the options workflow, apiKey and tools', null)
   }
-  await core.authority().start().catch(translated)
+  await session.authority().start().catch(translated)
   return { transport, server, workflowId: workflow.workflowId }
 }

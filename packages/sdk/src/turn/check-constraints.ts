@@ -1,11 +1,11 @@
 import { checkExecution } from '@countersign/engine'
 import type { Decision } from '@countersign/protocol'
 import type { OpenCall } from '../authority/open-calls.js'
+import type { SessionContext } from '../session/core/session-context.js'
 import type { RegisteredCalls } from './register-calls.js'
-import type { TurnSession } from './turn-session.js'
 
 /** Where no wrapper runs the tools, their constraints are checked before the program gets the calls. */
-export function checkConstraints({ authority }: TurnSession, calls: RegisteredCalls): RegisteredCalls {
+export function checkConstraints({ authority }: SessionContext, calls: RegisteredCalls): RegisteredCalls {
   const { plan } = authority()
   const stopped = new Map<Decision, OpenCall>()
   for (const call of calls.open) {

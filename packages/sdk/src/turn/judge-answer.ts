@@ -4,10 +4,9 @@ import { isObject, type JsonObject, withHiddenPropertiesOf } from '../base/json-
 import type { ApiResult } from '../clients/api-promise.js'
 import { streamOf } from '../clients/client-stream.js'
 import type { Provider, SaidInstead } from '../providers/provider.js'
-import { NOT_RUN } from './continuations.js'
-import { explainToModel } from './gate.js'
-import type { ModelAnswer, TurnHooks, TurnResult } from './turn-hooks.js'
-import type { TurnRequest } from './turn-session.js'
+import { NOT_RUN } from '../session/core/continuations.js'
+import { explainToModel } from '../session/core/gate.js'
+import type { ModelAnswer, TurnHooks, TurnRequest, TurnResult } from './turn-hooks.js'
 
 /** A request that the model was sent. */
 export interface PendingRequest {

@@ -13,11 +13,12 @@ import { responseIdOf } from '../clients/conversations.js'
 import { messagesOf } from '../observe/capture-item.js'
 import type { SessionGate } from '../options/replay-options.js'
 import type { Provider } from '../providers/provider.js'
-import type { SeenAnswer } from './continuations.js'
-import { enforcementOf, explain, type GateResult, passGate, proposedAs } from './gate.js'
+import type { SeenAnswer } from '../session/core/continuations.js'
+import { enforcementOf, explain, type GateResult, passGate, proposedAs } from '../session/core/gate.js'
+import type { SessionContext } from '../session/core/session-context.js'
+import type { Stance } from '../session/core/session-rules.js'
 import { type ProposedCalls, registerCalls } from './register-calls.js'
-import type { ModelAnswer } from './turn-hooks.js'
-import type { Stance, TurnRequest, TurnSession } from './turn-session.js'
+import type { ModelAnswer, TurnRequest } from './turn-hooks.js'
 
 /** `refuse`: the program sees the error, unless the model is asked again. */
 export type AnswerResult =
@@ -26,7 +27,7 @@ export type AnswerResult =
 
 /** An answer on its way through a judgement. */
 export interface AnswerContext {
-  readonly session: TurnSession
+  readonly session: SessionContext
   readonly provider: Provider
   readonly asked: TurnRequest
   readonly answer: ModelAnswer
@@ -35,7 +36,7 @@ export interface AnswerContext {
 }
 
 export function readAnswer(
-  session: TurnSession,
+  session: SessionContext,
   provider: Provider,
   asked: TurnRequest,
   answer: ModelAnswer,
@@ -63,7 +64,8 @@ export function noteAnswer(
   const { session, provider, answer, response, flows } = context
   const { view, opened } = context.asked
   if (opened === null || flows === undefined) return
-  session.notes.answered({ provider, view, answer, response, opened, flows, stance, decisions, by })
+  const { request, latencyMs } = answer
+  session.captures.take({ provider, view, request, latencyMs, response, opened, flows, stance, decisions, by })
 }
 
 /** Why none of an answer's calls can be judged, with what to do. */
@@ -172,7 +174,7 @@ export async function watchAnswer(context: AnswerContext, prepared: PreparedTurn
     const verdict = await proposeAnswer(context, prepared, 'strip_blocked')
     asked.trace.decided(verdict.decisions)
     const { open, decisions } = await registerCalls(verdict, proposedCalls(context, ageMs), null)
-    session.openCalls.add(open)
+    session.calls.add(open)
     session.notes.watched(stance, prepared.removed, decisions)
     watched = decisions
   } catch (error) {
@@ -208,14 +210,14 @@ function isReadInOneWay(context: AnswerContext): boolean {
 
 /** From here on wrapped tools may run these calls. */
 export function openCalls({ session, asked }: AnswerContext, calls: readonly OpenCall[]): void {
-  session.openCalls.add(calls)
+  session.calls.add(calls)
   asked.trace.add('finalize', 'pass')
 }
 
 /** These calls do not run, and their outcome is reported. */
-export async function giveUp({ openCalls, deliver }: TurnSession, calls: readonly OpenCall[]): Promise<void> {
-  for (const call of calls) openCalls.resolve(call, notExecuted(call))
-  if (calls.length > 0) await deliver()
+export async function giveUp({ calls, deliver }: SessionContext, stopped: readonly OpenCall[]): Promise<void> {
+  for (const call of stopped) calls.resolve(call, notExecuted(call))
+  if (stopped.length > 0) await deliver()
 }
 
 /** What of an answer the program gets, and what the provider stores beyond that. */

@@ -10,16 +10,16 @@ import { CallsWaitingError, ReplayConfigError, ReplayContractError } from '../ba
 import type { JsonObject } from '../base/json-object.js'
 import { writtenJson } from '../base/written-json.js'
 import type { Provider, RequestView } from '../providers/provider.js'
-import { enforcementOf, narrowingText } from './gate.js'
+import { enforcementOf, narrowingText } from '../session/core/gate.js'
+import type { SessionContext } from '../session/core/session-context.js'
+import { createTrace } from '../session/core/trace.js'
 import { timesIn } from './register-calls.js'
 import { type ReportedResults, readReportedResults } from './reported-results.js'
-import { createTrace } from './trace.js'
-import type { Prepared } from './turn-hooks.js'
-import { binds, type TurnRequest, type TurnSession } from './turn-session.js'
+import type { Prepared, TurnRequest } from './turn-hooks.js'
 
 /** A request at the start of its turn. */
 export function openRequest(
-  session: TurnSession,
+  session: SessionContext,
   provider: Provider,
   request: JsonObject,
   view: RequestView,
@@ -27,15 +27,21 @@ export function openRequest(
   const trace = createTrace()
   session.notes.traced(trace)
   const { previousResponseId } = view
-  const opened = session.followsConversations()
+  const opened = followsConversations(session)
     ? session.conversations.open({ messages: provider.readMessages(request), previousResponseId })
     : null
   return { request, view, trace, opened, prepared: null }
 }
 
+/** Flows are needed: for captures, for the server, or for contracts with `sources`. */
+function followsConversations({ captures, rules }: SessionContext): boolean {
+  const { governed, loaded } = rules()
+  return captures.isActive() || governed || loaded.readsSources
+}
+
 /** What may be sent after preflight: the narrowed request, or the text that is said instead. */
 export function narrowRequest(
-  session: TurnSession,
+  session: SessionContext,
   provider: Provider,
   asked: TurnRequest,
   preflight: PreflightRequest,
@@ -68,8 +74,8 @@ export function narrowRequest(
 }
 
 /** A tool waits for the turn, and the turn would wait for the tool. */
-export function refuseNested({ openCalls }: TurnSession, view: RequestView): void {
-  if (view.tools.length === 0 || !isInsideTool(openCalls)) return
+export function refuseNested({ calls }: SessionContext, view: RequestView): void {
+  if (view.tools.length === 0 || !isInsideTool(calls)) return
   throw new ReplayContractError(
     'a wrapped tool made a model call with tools in its own session, and each would wait for the other: ' +
       'run a sub-agent under a session of its own (session.delegate opens it as a handoff), or omit the tools',
@@ -87,7 +93,7 @@ function unnarrowed(request: PreflightRequest): PreparedTurn {
   return { outcome: 'prepared', by: 'local', preparedRequestId: 'unprepared', request, allowed, removed: [] }
 }
 
-function blockedBeforeAsking({ settings, notes }: TurnSession, blocked: BlockedTurn): Prepared {
+function blockedBeforeAsking({ settings, notes }: SessionContext, blocked: BlockedTurn): Prepared {
   const { reason, remedy, detail } = blocked
   const decision = enforcementOf(
     [blockedDecision({ call_id: '', tool_name: '*' }, reason, remedy, detail)],
@@ -125,14 +131,14 @@ function writtenRequest(request: TurnRequest['request']): JsonValue {
 }
 
 /** Before the next step, every allowed call gets an outcome. */
-export function resolveEarlierCalls(session: TurnSession, provider: Provider, { view, request }: TurnRequest): void {
-  const { openCalls, settings, notes } = session
+export function resolveEarlierCalls(session: SessionContext, provider: Provider, { view, request }: TurnRequest): void {
+  const { calls, settings, notes } = session
   if (settings.shared !== null) {
     resolveByHistory(session, readReportedResults(provider.readMessages(request)))
     return
   }
-  const notRun = [...openCalls.asking()]
-  for (const call of openCalls.allowed()) {
+  const notRun = [...calls.asking()]
+  for (const call of calls.allowed()) {
     const isWrapped = settings.tools?.has(call.toolName) ?? false
     const answered = timesIn(view.answeredCallIds, call.callId)
     const outcome = isWrapped ? outcomeNotRun(answered) : outcomeReported(call, answered)
@@ -141,24 +147,24 @@ export function resolveEarlierCalls(session: TurnSession, provider: Provider, { 
       continue
     }
     if (answered > call.answeredBefore) reportUnproven(session, call, isWrapped)
-    openCalls.resolve(call, reportedReceipt(call, outcome))
+    calls.resolve(call, reportedReceipt(call, outcome))
   }
-  for (const call of notRun) openCalls.giveUp(call, reportedReceipt(call, 'not_executed'))
-  if (notRun.length > 0 && binds(session)) notes.gaveUp(notRun.map(({ toolName }) => toolName))
+  for (const call of notRun) calls.giveUp(call, reportedReceipt(call, 'not_executed'))
+  if (notRun.length > 0 && session.mayBlock()) notes.gaveUp(notRun)
 }
 
 /** A gateway runs no tool: what became of one stands in the conversation, with its result. */
-function resolveByHistory({ openCalls, authority, notes }: TurnSession, results: ReportedResults): void {
+function resolveByHistory({ calls, authority, notes }: SessionContext, results: ReportedResults): void {
   // Only calls that the gateway itself runs wait for a person.
-  for (const call of openCalls.asking()) openCalls.resolve(call, reportedReceipt(call, 'not_executed'))
-  for (const call of openCalls.allowed()) {
+  for (const call of calls.asking()) calls.resolve(call, reportedReceipt(call, 'not_executed'))
+  for (const call of calls.allowed()) {
     const receipt = call.refused
       ? reportedReceipt(call, 'unknown')
       : results.receiptFor(call, call.callId, authority().saltOf(call.by))
     if (receipt.outcome === 'succeeded' && call.decision.commit_requirement === 'executed') {
       notes.unproven(call.toolName, false)
     }
-    openCalls.resolve(call, receipt)
+    calls.resolve(call, receipt)
   }
 }
 
@@ -200,6 +206,6 @@ const outcomeReported = ({ answeredBefore }: OpenCall, answered: number): Outcom
   answered > answeredBefore ? 'succeeded' : 'unknown'
 
 /** Such a call opens nothing, and nothing else would say why. */
-function reportUnproven({ notes }: TurnSession, { decision, toolName }: OpenCall, isWrapped: boolean): void {
+function reportUnproven({ notes }: SessionContext, { decision, toolName }: OpenCall, isWrapped: boolean): void {
   if (isWrapped || decision.commit_requirement === 'executed') notes.unproven(toolName, isWrapped)
 }

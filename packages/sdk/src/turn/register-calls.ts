@@ -1,8 +1,8 @@
-import { checkpointBlock, type ToolCall } from '@countersign/engine'
+import type { ToolCall } from '@countersign/engine'
 import type { Decision } from '@countersign/protocol'
 import type { ProposalVerdict } from '../authority/authority.js'
 import type { OpenCall } from '../authority/open-calls.js'
-import { type Approver, askForApproval, type CheckpointResult } from './checkpoints.js'
+import { type Approver, askForApproval, refusedDecision } from '../session/core/checkpoints.js'
 
 /** The calls of a response after people have been asked about those that need it. */
 export interface RegisteredCalls {
@@ -110,9 +110,4 @@ export function timesIn(ids: readonly string[], id: string): number {
   let times = 0
   for (const other of ids) if (other === id) times++
   return times
-}
-
-export function refusedDecision(decision: Decision, refused: NonNullable<CheckpointResult['refused']>): Decision {
-  const block = checkpointBlock(null, decision.tool_name, refused)
-  return { ...decision, decision: 'block', reason: block.reason, reasons: [block], remedy: block.remedy, failures: [] }
 }

@@ -3,9 +3,27 @@ import { type ApiResult, GovernedPromise } from '../clients/api-promise.js'
 import { isClientStream } from '../clients/client-stream.js'
 import type { ModelCall } from '../clients/govern-client.js'
 import type { SaidInstead } from '../providers/provider.js'
+import type { SessionContext } from '../session/core/session-context.js'
+import type { DecidedAnswer } from '../session/core/verdicts.js'
 import { answerInstead, answerOf, type GivenAnswer, type PendingRequest, wholeAnswer } from './judge-answer.js'
 import { judgeStream } from './judge-stream.js'
+import { createTurn } from './turn.js'
 import type { TurnHooks } from './turn-hooks.js'
+
+/** Governs the calls of a client. */
+export function governorOf(session: SessionContext) {
+  const { gate, maxRetries: retries } = session.settings
+  const onDecided =
+    gate === 'answer'
+      ? (answer: DecidedAnswer): void => void session.verdicts.take(answer, session.approver)
+      : undefined
+  return {
+    runTurn: (call: ModelCall) => runTurn(createTurn(session, call.provider, { retries, onDecided }), call),
+    binds: session.mayBlock,
+    // A call that is refused rejects, like any other call of the client that fails.
+    assertUsable: () => {},
+  }
+}
 
 /** One governed call of a model, with its retries. */
 export function runTurn(hooks: TurnHooks, call: ModelCall): GovernedPromise {

@@ -1,6 +1,9 @@
 import type { BlockReason, Decision } from '@countersign/protocol'
+import type { PreparedTurn } from '../authority/authority.js'
 import type { JsonObject } from '../base/json-object.js'
-import type { SaidInstead } from '../providers/provider.js'
+import type { OpenRequest } from '../clients/conversations.js'
+import type { RequestView, SaidInstead } from '../providers/provider.js'
+import type { Trace } from '../session/core/trace.js'
 
 /** What decides about one governed call of a model. One object serves one call, with its retries. */
 export interface TurnHooks {
@@ -52,3 +55,14 @@ export type TurnResult =
   | { action: 'answer'; text: string }
   /** What is held of the answer is thrown away, and the model is asked again. Only with `mayRetry`. */
   | { action: 'retry'; request: JsonObject }
+
+/** A request on its way through a turn. */
+export interface TurnRequest {
+  readonly request: JsonObject
+  readonly view: RequestView
+  readonly trace: Trace
+  /** Null where nobody asks what came from where. */
+  readonly opened: OpenRequest | null
+  /** Null until preflight, and where nobody judges. */
+  prepared: PreparedTurn | null
+}

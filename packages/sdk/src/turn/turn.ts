@@ -4,8 +4,11 @@ import type { ProposalVerdict } from '../authority/authority.js'
 import type { JsonObject } from '../base/json-object.js'
 import { startAge } from '../base/start-age.js'
 import type { Provider, RequestView } from '../providers/provider.js'
+import { explainToModel } from '../session/core/gate.js'
+import type { SessionContext } from '../session/core/session-context.js'
+import type { QueuePlace } from '../session/core/turn-queue.js'
+import type { DecidedAnswer } from '../session/core/verdicts.js'
 import { checkConstraints } from './check-constraints.js'
-import { explainToModel } from './gate.js'
 import { requestAgain } from './judge-answer.js'
 import {
   type AnswerContext,
@@ -32,17 +35,14 @@ import {
   waitsForOthers,
 } from './prepare-turn.js'
 import { type RegisteredCalls, registerCalls } from './register-calls.js'
-import type { AbandonedAnswer, ModelAnswer, Prepared, TurnHooks, TurnResult } from './turn-hooks.js'
-import type { QueuePlace } from './turn-queue.js'
-import { binds, type TurnRequest, type TurnSession } from './turn-session.js'
-import type { DecidedAnswer } from './verdicts.js'
+import type { AbandonedAnswer, ModelAnswer, Prepared, TurnHooks, TurnRequest, TurnResult } from './turn-hooks.js'
 
 /** A turn that came beside another lets the program run the calls of that one first. */
 const GRACE_MS = 2_000
 
 /** A turn under the rules of its session: preflight, narrowed request, proposal, checkpoints, gate. */
 interface Turn {
-  readonly session: TurnSession
+  readonly session: SessionContext
   readonly provider: Provider
   /** In the queue of the session's turns; null where this one has not entered, or has left. */
   place: QueuePlace | null
@@ -68,7 +68,7 @@ export interface GovernedTurn extends TurnHooks {
   removed(): readonly NarrowedTool[]
 }
 
-export function createTurn(session: TurnSession, provider: Provider, options: TurnOptions): GovernedTurn {
+export function createTurn(session: SessionContext, provider: Provider, options: TurnOptions): GovernedTurn {
   const turn: Turn = { session, provider, place: null, asked: null, retriesLeft: options.retries, options }
   return {
     prepare: (request) => prepare(turn, request),
@@ -90,14 +90,14 @@ async function prepare(turn: Turn, request: JsonObject): Promise<Prepared> {
   session.assertUsable()
   const view = provider.readRequest(request)
   try {
-    if (!session.isReady()) await session.ready()
-    if (!binds(session)) return prepareWatched(turn, request, view)
+    await session.ready()
+    if (!session.mayBlock()) return prepareWatched(turn, request, view)
     refuseNested(session, view)
-    session.checkProvider(provider.name, view.model)
+    session.rules().checkProvider(provider.name, view.model)
     const turnBefore = enterQueue(turn, view)
     if (turnBefore !== null) {
       await turnBefore
-      await session.openCalls.whenResolved(GRACE_MS)
+      await session.calls.whenResolved(GRACE_MS)
     }
     session.assertUsable()
     // Turns before this one in the queue may have left something to answer.
@@ -106,8 +106,8 @@ async function prepare(turn: Turn, request: JsonObject): Promise<Prepared> {
     turn.asked = asked
     refuseUngovernable(view)
     if (view.tools.length > 0) {
-      if (!session.openCalls.isIdle()) {
-        await session.openCalls.whenIdle({ onLongWait: session.notes.toolWaits })
+      if (!session.calls.isIdle()) {
+        await session.calls.whenIdle({ onLongWait: session.notes.toolWaits })
         session.assertUsable()
       }
       await waitForOthers(turn)
@@ -129,11 +129,11 @@ async function prepare(turn: Turn, request: JsonObject): Promise<Prepared> {
 }
 
 /** Whoever makes the calls of another face, or sees their results, says what became of them. */
-async function waitForOthers({ session: { openCalls }, options: { waitsFor } }: Turn): Promise<void> {
+async function waitForOthers({ session: { calls }, options: { waitsFor } }: Turn): Promise<void> {
   if (waitsFor === undefined) return
-  const others = (): boolean => [...openCalls.allowed(), ...openCalls.asking()].some(({ callId }) => waitsFor(callId))
+  const others = (): boolean => [...calls.allowed(), ...calls.asking()].some(({ callId }) => waitsFor(callId))
   if (!others()) return
-  await openCalls.whenResolved(GRACE_MS)
+  await calls.whenResolved(GRACE_MS)
   if (others()) throw waitsForOthers()
 }
 
@@ -145,7 +145,7 @@ async function prepareWatched(turn: Turn, request: JsonObject, view: RequestView
     const asked = openRequest(session, provider, request, view)
     turn.asked = asked
     if (session.stance('local') === 'log') return { request }
-    session.checkProvider(provider.name, view.model)
+    session.rules().checkProvider(provider.name, view.model)
     if (view.tools.length > 0) {
       resolveEarlierCalls(session, provider, asked)
       await session.deliver()
@@ -163,7 +163,7 @@ async function prepareWatched(turn: Turn, request: JsonObject, view: RequestView
 
 /** The end of the turn before; null when this one need not wait for any. */
 function enterQueue(turn: Turn, view: RequestView): Promise<void> | null {
-  if (view.tools.length === 0 || !binds(turn.session) || turn.place !== null) return null
+  if (view.tools.length === 0 || !turn.session.mayBlock() || turn.place !== null) return null
   turn.place = turn.session.queue.enter()
   return turn.place.turnBefore
 }

@@ -1,4 +1,4 @@
-import type { CallVerdict } from '../../turn/verdicts.js'
+import type { CallVerdict } from '../../session/core/verdicts.js'
 import type { GovernedSession } from '../governed-session.js'
 
 export interface BatchedCall {

@@ -1,5 +1,5 @@
 import { ReplayConfigError } from '../../base/errors.js'
-import type { AskVerdict } from '../../turn/verdicts.js'
+import type { AskVerdict } from '../../session/core/verdicts.js'
 import type { GovernedSession } from '../governed-session.js'
 
 /** What a graph is interrupted with when a call needs a person. Resume with an `InterruptAnswer`. */

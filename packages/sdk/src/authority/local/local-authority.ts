@@ -130,7 +130,7 @@ export function createLocalAuthority({ local, store, onKilled }: LocalAuthorityO
     plan,
     saltOf: () => session.salt,
     start,
-    narrow: (tools) => session.narrow(tools),
+    current: () => session,
     preflight,
     async propose(proposal) {
       const wasKilled = isKilled()
@@ -169,7 +169,6 @@ export function createLocalAuthority({ local, store, onKilled }: LocalAuthorityO
     reportBypass() {},
     snapshot: (lastNarrowing) =>
       snapshotWith(session.state(), plan, { sessionId, lastNarrowing, killed: false, unguardedCalls: 0 }),
-    labels: () => session.state().labels,
     facts: () => ({
       status: session.state().status,
       lost: false,

@@ -249,8 +249,7 @@ export function createGovernedAuthority(options: GovernedOptions): Authority {
       const unguardedCalls = outage.counts().unguarded
       return snapshotWith(local.state(), local.plan, { sessionId, lastNarrowing, killed, unguardedCalls })
     },
-    narrow: (tools) => replica.current().narrow(tools),
-    labels: () => replica.current().state().labels,
+    current: replica.current,
     facts: () => ({
       status: STATUS_AFTER[client.now().stop] ?? server.known().status,
       lost: client.now().stop === 'lost',

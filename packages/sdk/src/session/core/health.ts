@@ -1,7 +1,8 @@
 import type { AuthorityFacts } from '../../authority/authority.js'
-import type { HealthSnapshot } from '../../base/health-snapshot.js'
+import { type HealthSnapshot, isClusterMember } from '../../base/health-snapshot.js'
 import type { CompatEnforcement, Mode } from '../../options/replay-options.js'
 import type { AttachmentState } from './attachment.js'
+import type { SessionContext } from './session-context.js'
 import { protectionLevelOf } from './session-rules.js'
 
 export interface HealthFacts {
@@ -24,6 +25,24 @@ export interface HealthFacts {
   /** Of callbacks, captures and judgements that only watch. */
   readonly otherErrors: number
   readonly shadowEvaluations: number
+}
+
+export function sessionHealth(session: SessionContext): HealthSnapshot {
+  const { settings, notes, captures } = session
+  const { mode, compat: compatEnforcement, governed, refusal, unjudged, attachment } = session.rules()
+  const { totalStepCount, totalBlockCount } = session.authority().snapshot(null)
+  return healthOf({
+    ...{ mode, compatEnforcement, governed, unjudged, attachment },
+    refusing: refusal !== null,
+    restored: session.hasEnded(),
+    bypassed: session.isBypassed(),
+    authority: session.authority().facts(),
+    clusterDetected: isClusterMember(settings.appInstance),
+    totalSteps: totalStepCount,
+    totalBlocks: totalBlockCount,
+    otherErrors: notes.errors() + captures.failures(),
+    shadowEvaluations: notes.shadowEvaluations(),
+  })
 }
 
 /** The health that follows from the states of a session. Nothing else says what a field is worth. */

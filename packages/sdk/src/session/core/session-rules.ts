@@ -1,3 +1,4 @@
+import type { DecidedBy } from '../../authority/authority.js'
 import type { Report } from '../../base/diagnostics.js'
 import { ReplayConfigError } from '../../base/errors.js'
 import { OPTIONS } from '../../options/option-table.js'
@@ -5,6 +6,10 @@ import type { CompatEnforcement, Mode, ProtectionLevel } from '../../options/rep
 import type { ReplaySettings } from '../../options/replay-settings.js'
 import { ATTACHED_AS, type Attachment, type AttachmentState } from './attachment.js'
 import { checkPlanUse, emptyPlan, hasContracts, type LoadedPlan, loadPlan } from './load-plan.js'
+import { type CheckProvider, createProviderCheck } from './provider-pattern.js'
+
+/** What a verdict does: it binds, it is reported, it is recorded, or there is none. */
+export type Stance = 'enforce' | 'advise' | 'shadow' | 'log'
 
 /** What a session goes by: the plan, and what its judgements do. */
 export interface SessionRules {
@@ -15,8 +20,12 @@ export interface SessionRules {
   readonly governed: boolean
   /** Why every call is refused; null when calls can be judged. */
   readonly refusal: Refusal | null
+  /** Calls pass although the session was to enforce. */
+  readonly unjudged: boolean
   /** Null where contracts were given, so that no plan is looked up. */
   readonly attachment: AttachmentState | null
+  /** Throws when a constraint forbids this provider or model. */
+  readonly checkProvider: CheckProvider
 }
 
 interface Refusal {
@@ -29,19 +38,16 @@ interface Refusal {
 export function firstRules(settings: ReplaySettings, report: Report): SessionRules {
   const compat = settings.compatEnforcement ?? OPTIONS.replay.compatEnforcement.default
   const mode = settings.mode ?? OPTIONS.replay.mode.default
-  if (hasContracts(settings)) {
-    const loaded = loadPlan(settings, report)
-    checkPlanUse(loaded, settings, mode === 'enforce')
-    const governed = isGoverned(settings, mode)
-    const tooWeak = tooWeakFor(settings, { mode, compat, governed })
+  const given = hasContracts(settings)
+  const loaded = given ? loadPlan(settings, report) : emptyPlan()
+  if (given) checkPlanUse(loaded, settings, mode === 'enforce')
+  const governed = given && isGoverned(settings, mode)
+  const checkProvider = providerCheckOf(settings, loaded, report)
+  const rules = { loaded, mode, compat, governed, refusal: null, unjudged: false, attachment: null, checkProvider }
+  if (given || mode === 'log-only') {
+    const tooWeak = tooWeakFor(settings, rules)
     if (tooWeak !== null) throw new ReplayConfigError(tooWeak, null)
-    return { loaded, mode, compat, governed, refusal: null, attachment: null }
-  }
-  const watching = { loaded: emptyPlan(), mode, compat, governed: false, refusal: null, attachment: null }
-  if (mode === 'log-only') {
-    const tooWeak = tooWeakFor(settings, watching)
-    if (tooWeak !== null) throw new ReplayConfigError(tooWeak, null)
-    return watching
+    return rules
   }
   if (settings.apiKey === null) {
     throw new ReplayConfigError(
@@ -49,32 +55,42 @@ export function firstRules(settings: ReplaySettings, report: Report): SessionRul
       'compilation_failed',
     )
   }
-  return { ...watching, mode: settings.mode ?? ATTACHED_AS[settings.environment].mode, attachment: 'pending' }
+  return { ...rules, mode: settings.mode ?? ATTACHED_AS[settings.environment].mode, attachment: 'pending' }
 }
 
 /** The rules once the lookup has answered. Explicit options win over what the environment suggests. */
-export function attachedRules(settings: ReplaySettings, attachment: Attachment): SessionRules {
-  const { state, loaded, detail, cause } = attachment
+export function attachedRules(settings: ReplaySettings, found: Attachment, report: Report): SessionRules {
+  const { state: attachment, detail, cause } = found
   const usual = ATTACHED_AS[settings.environment]
   const compat = settings.compatEnforcement ?? usual.compat
   const mode = settings.mode ?? usual.mode
-  if (loaded !== null) {
+  const loaded = found.loaded ?? emptyPlan()
+  const checkProvider = providerCheckOf(settings, loaded, report)
+  if (found.loaded !== null) {
     const governed = isGoverned(settings, mode)
     const message = tooWeakFor(settings, { mode, compat, governed })
-    return { loaded, mode, compat, governed, refusal: message === null ? null : { message }, attachment: state }
+    const refusal = message === null ? null : { message }
+    return { loaded, mode, compat, governed, refusal, unjudged: false, attachment, checkProvider }
   }
   // Without a plan a session that would only watch has nothing to judge by, and goes on capturing.
-  const isEnforced = mode === 'enforce' && !isAdvised(settings, compat, state)
+  const isEnforced = mode === 'enforce' && !isAdvised(settings, compat, attachment)
   const isRefused = isEnforced || settings.requireProtection !== 'monitor'
   const refusal = isRefused ? { message: refusalFor(settings, detail), cause } : null
-  return {
-    loaded: emptyPlan(),
-    mode: refusal === null ? 'log-only' : mode,
-    compat,
-    governed: false,
-    refusal,
-    attachment: state,
-  }
+  const unjudged = refusal === null && mode === 'enforce'
+  const watched = refusal === null ? 'log-only' : mode
+  return { loaded, mode: watched, compat, governed: false, refusal, unjudged, attachment, checkProvider }
+}
+
+/** What a verdict of this one does in a session with these rules. */
+export function stanceOf({ mode, governed, compat }: SessionRules, by: DecidedBy): Stance {
+  if (mode === 'log-only') return 'log'
+  if (mode === 'shadow') return 'shadow'
+  return (governed && by === 'server') || compat === 'protective' ? 'enforce' : 'advise'
+}
+
+function providerCheckOf(settings: ReplaySettings, { plan }: LoadedPlan, report: Report): CheckProvider {
+  const constraints = [settings.providerConstraints, plan.session.provider_constraints]
+  return createProviderCheck(constraints, { report, sessionId: settings.sessionId })
 }
 
 /** There is no service or no plan. What else can fail is the program's own fault, and is shown before production. */
@@ -83,10 +99,6 @@ const MISSING: ReadonlySet<AttachmentState> = new Set(['no_plan', 'artifact_inva
 /** Outside of production, advisory compatibility lets calls pass where there is nothing to judge them by. */
 const isAdvised = ({ environment }: ReplaySettings, compat: CompatEnforcement, state: AttachmentState): boolean =>
   environment !== 'production' && compat === 'advisory' && MISSING.has(state)
-
-/** Calls pass although the session was to enforce. */
-export const isUnjudged = ({ mode: given, environment }: ReplaySettings, { mode, attachment }: SessionRules): boolean =>
-  mode === 'log-only' && attachment !== null && (given ?? ATTACHED_AS[environment].mode) === 'enforce'
 
 interface Protection extends Pick<SessionRules, 'mode' | 'compat' | 'governed'> {
   /** Every call is refused. */

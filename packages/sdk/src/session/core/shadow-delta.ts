@@ -1,6 +1,6 @@
 import type { Plan, SessionState } from '@countersign/engine'
 import type { BlockReason, Decision, NarrowedTool, NarrowingReason } from '@countersign/protocol'
-import { isBlocked } from '../../turn/gate.js'
+import { isBlocked } from './gate.js'
 
 /** What enforcement would have changed in the latest turn of a session in shadow mode. */
 export interface ShadowDelta {

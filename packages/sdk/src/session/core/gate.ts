@@ -1,8 +1,8 @@
 import { type Decision, type Gate, NARROWING_REASONS, type NarrowedTool, RESTRICTED } from '@countersign/protocol'
-import { deepFreeze } from '../base/deep-freeze.js'
-import type { EnforcementDecision } from '../base/errors.js'
-import { quoteName } from '../base/quote-name.js'
-import type { SessionGate } from '../options/replay-options.js'
+import { deepFreeze } from '../../base/deep-freeze.js'
+import type { EnforcementDecision } from '../../base/errors.js'
+import { quoteName } from '../../base/quote-name.js'
+import type { SessionGate } from '../../options/replay-options.js'
 
 /** What the program gets to see of a judged response. */
 export type GateResult =

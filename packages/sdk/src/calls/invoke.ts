@@ -1,23 +1,18 @@
 import { randomUUID } from 'node:crypto'
 import { checkExecution, saltedHash } from '@countersign/engine'
-import type { BlockReason, CaptureLevel, Decision, Receipt } from '@countersign/protocol'
-import type { Authority, DecidedBy } from '../authority/authority.js'
+import type { BlockReason, Decision, Receipt } from '@countersign/protocol'
 import { blockedDecision } from '../authority/blocked-decision.js'
-import type { OpenCall, OpenCalls } from '../authority/open-calls.js'
+import type { OpenCall } from '../authority/open-calls.js'
 import { executedReceipt, notExecuted } from '../authority/receipts.js'
 import { messageOf } from '../base/diagnostics.js'
-import {
-  type EnforcementDecision,
-  NotExecutedError,
-  ReplayContractError,
-  ReplayUnavailableError,
-} from '../base/errors.js'
+import { NotExecutedError, ReplayContractError, ReplayUnavailableError } from '../base/errors.js'
 import { startAge } from '../base/start-age.js'
 import type { ToolExecutor, ToolMap } from '../options/replay-options.js'
-import { enforcementOf, explainToModel } from './gate.js'
-import { type MeantCall, matchCall } from './match-call.js'
+import { enforcementOf, explainToModel } from '../session/core/gate.js'
+import { decider, type SessionContext } from '../session/core/session-context.js'
+import type { MeantCall } from '../session/core/verdicts.js'
+import { matchCall } from './match-call.js'
 import { type Ran, runTool } from './run-tool.js'
-import type { Verdicts } from './verdicts.js'
 
 /** A tool that runs only for an allowed call. Pass the arguments of the call, and its id to tell equal calls apart. */
 export type WrappedTool<Result = unknown> = (args?: unknown, options?: { callId?: string }) => Promise<Result>
@@ -27,37 +22,6 @@ export type WrappedTools<Tools extends ToolMap> = {
   readonly [Name in keyof Tools]: WrappedTool<Awaited<ReturnType<Tools[Name]>>>
 } & { readonly [name: string]: WrappedTool | undefined }
 
-export interface ToolRuntime {
-  readonly openCalls: OpenCalls
-  readonly captureLevel: CaptureLevel
-  readonly authority: () => Authority
-  /** False where what was decided by this one is not enforced: then tools run whatever was judged. */
-  readonly enforcing: (by: DecidedBy) => boolean
-  /** Who decides at present, for a call that nobody allowed. */
-  readonly decider: () => DecidedBy
-  readonly killed: () => boolean
-  readonly killSignal: AbortSignal
-  /** A blocked call gives its remedy as the tool's result, where that is the gate; otherwise it throws. */
-  readonly answersBlocked: boolean
-  /** Null where the verdicts of calls are not remembered. */
-  readonly verdicts: Verdicts | null
-  /** A tool was called and did not run. */
-  onBlocked(decision: EnforcementDecision): void
-  /** The program called a tool with other arguments than were allowed. */
-  onArgumentsDiffer(difference: ArgumentDifference): void
-  /** Gives gathered evidence to the authority. */
-  deliver(): Promise<void>
-  deliverSoon(): void
-}
-
-export interface ArgumentDifference {
-  readonly tool: string
-  /** Of the arguments, as paths. */
-  readonly names: readonly string[]
-  /** The tool ran with the allowed arguments all the same, since a schema explains the difference. */
-  readonly ran: boolean
-}
-
 /** A decision older than this is confirmed before the tool runs, so that a kill reaches queued calls. */
 const TRUSTED_DECISION_MS = 5_000
 const CONFIRMATIONS = 3
@@ -65,14 +29,14 @@ const CONFIRMATIONS = 3
 /** The program's tools, each running only for a call that was allowed, and leaving a receipt. */
 export function wrapTools(
   tools: ReadonlyMap<string, ToolExecutor>,
-  runtime: ToolRuntime,
+  session: SessionContext,
 ): Readonly<Record<string, WrappedTool>> {
   const wrapped: Record<string, WrappedTool> = Object.create(null)
   for (const [name, executor] of tools) {
     wrapped[name] = async (args, options = {}) => {
-      const run = await runWrapped({ name, executor, args, callId: options.callId }, runtime)
+      const run = await runWrapped({ name, executor, args, callId: options.callId }, session)
       if (run.ran) return run.result
-      if (runtime.answersBlocked) return run.result
+      if (session.settings.gate === 'answer') return run.result
       throw run.error
     }
   }
@@ -98,51 +62,53 @@ const refused = (error: ReplayContractError): ToolRun => ({
 })
 
 /** Runs a tool for the allowed call that is meant, and for no other. */
-export async function runWrapped(invocation: Invocation, runtime: ToolRuntime): Promise<ToolRun> {
-  const { openCalls } = runtime
-  const match = matchCall(openCalls.allowed(), invocation)
+export async function runWrapped(invocation: Invocation, session: SessionContext): Promise<ToolRun> {
+  const { calls } = session
+  const match = matchCall(calls.allowed(), invocation)
   if (match.call === null) {
-    if (!runtime.enforcing(runtime.decider())) return { ran: true, result: await runUnjudged(invocation, runtime) }
-    if (match.meant === null) return refused(notAllowed(runtime, invocation))
-    runtime.onArgumentsDiffer({ tool: invocation.name, names: match.changed, ran: false })
-    await settle(match.meant, notExecuted(match.meant, 'execution_constraint_violated'), runtime)
-    return refused(argumentsDiffer(runtime, match.meant, match.changed))
+    if (session.stance(decider(session)) !== 'enforce')
+      return { ran: true, result: await runUnjudged(invocation, session) }
+    if (match.meant === null) return refused(notAllowed(session, invocation))
+    session.notes.argumentsDiffer(invocation.name, match.changed, false)
+    await settle(match.meant, notExecuted(match.meant, 'execution_constraint_violated'), session)
+    return refused(argumentsDiffer(session, match.meant, match.changed))
   }
   const { call, edited } = match
-  openCalls.start(call)
-  if (edited.length > 0) runtime.onArgumentsDiffer({ tool: invocation.name, names: edited, ran: true })
+  calls.start(call)
+  if (edited.length > 0) session.notes.argumentsDiffer(invocation.name, edited, true)
   let problem: ReplayContractError | null
   try {
-    problem = await guard(call, runtime, invocation.claims === true)
+    problem = await guard(call, session, invocation.claims === true)
   } catch (error) {
     // Whatever went wrong, nothing ran: a call left running would keep every later turn waiting.
-    if (call.state === 'running') openCalls.resolve(call, notExecuted(call))
+    if (call.state === 'running') calls.resolve(call, notExecuted(call))
     throw error
   }
   if (problem !== null) return refused(problem)
-  const execution = await runTool(invocation, call, runtime)
+  const execution = await runTool(invocation, call, session)
   const { evidence } = execution
   const receipt =
     evidence.outcome === 'not_executed'
       ? notExecuted(call, reasonIn(execution))
       : executedReceipt(call, evidence, {
-          salt: runtime.authority().saltOf(call.by),
-          captureLevel: runtime.captureLevel,
+          salt: session.authority().saltOf(call.by),
+          captureLevel: session.settings.captureLevel,
         })
   // A session that ended meanwhile has reported the call as unknown.
-  if (call.state === 'running') await settle(call, receipt, runtime)
+  if (call.state === 'running') await settle(call, receipt, session)
   if ('thrown' in execution) throw execution.thrown
   return { ran: true, result: evidence.result }
 }
 
-async function settle(
+/** Gives a call its outcome. */
+export async function settle(
   call: OpenCall,
   receipt: Receipt,
-  { openCalls, deliver, deliverSoon }: ToolRuntime,
+  { calls, deliver, deliverSoon }: SessionContext,
 ): Promise<void> {
-  openCalls.resolve(call, receipt)
+  calls.resolve(call, receipt)
   // The next turn would wait for this anyway, and now the program sees the state that its tool led to.
-  if (openCalls.complete()) await deliver()
+  if (calls.complete()) await deliver()
   else deliverSoon()
 }
 
@@ -152,52 +118,52 @@ const reasonIn = ({ thrown }: Ran): BlockReason | null => (thrown instanceof Not
  * Everything that may have changed since the decision. A call that must not run is resolved as not executed, and why is
  * returned; null for one that may. Throws when nobody can say.
  */
-async function guard(call: OpenCall, runtime: ToolRuntime, claims: boolean): Promise<ReplayContractError | null> {
+async function guard(call: OpenCall, session: SessionContext, claims: boolean): Promise<ReplayContractError | null> {
   const refuse = async (
     reason: BlockReason,
     { remedy, advice = remedy }: { readonly remedy: string; readonly advice?: string },
     block?: Partial<Decision>,
   ): Promise<ReplayContractError> => {
-    runtime.openCalls.resolve(call, notExecuted(call, reason))
-    await runtime.deliver()
-    return blocked(runtime, { ...blockedDecision(call.decision, reason, remedy), ...block }, advice)
+    session.calls.resolve(call, notExecuted(call, reason))
+    await session.deliver()
+    return blocked(session, { ...blockedDecision(call.decision, reason, remedy), ...block }, advice)
   }
   // A kill stops tools everywhere, also where nothing is enforced.
-  if (!runtime.enforcing(call.by)) return runtime.killed() ? refuse('killed', WAS_KILLED) : null
+  if (session.stance(call.by) !== 'enforce') return session.killed.aborted ? refuse('killed', WAS_KILLED) : null
   let ageMs = call.ageMs
   if (claims) {
     ageMs = startAge()
-    const notOurs = await claim(call, runtime)
+    const notOurs = await claim(call, session)
     if (notOurs !== null) return notOurs
   }
   try {
-    if (ageMs() > TRUSTED_DECISION_MS) await confirm(call, runtime)
-    runtime.authority().assertRunning()
+    if (ageMs() > TRUSTED_DECISION_MS) await confirm(call, session)
+    session.authority().assertRunning()
   } catch (error) {
     if (error instanceof ReplayUnavailableError) {
-      runtime.openCalls.putBack(call)
+      session.calls.putBack(call)
       throw error
     }
     const advice = messageOf(error)
-    if (runtime.killed()) return refuse('killed', { ...WAS_KILLED, advice })
+    if (session.killed.aborted) return refuse('killed', { ...WAS_KILLED, advice })
     return refuse('precondition_not_met', { remedy: NOT_OPEN, advice })
   }
-  if (runtime.killed()) return refuse('killed', WAS_KILLED)
+  if (session.killed.aborted) return refuse('killed', WAS_KILLED)
   // The server judged the text that it was sent: the tool gets no other reading of it.
-  if (call.by === 'server' && saltedHash(runtime.authority().saltOf('server'), call.arguments) !== call.argumentHash) {
+  if (call.by === 'server' && saltedHash(session.authority().saltOf('server'), call.arguments) !== call.argumentHash) {
     return refuse('execution_constraint_violated', READ_OTHERWISE)
   }
-  const violated = checkExecution(runtime.authority().plan, call.toolName, call.arguments)
+  const violated = checkExecution(session.authority().plan, call.toolName, call.arguments)
   if (violated === null) return null
   const { reason, remedy, failures, contract_file } = violated
   return refuse(reason, { remedy }, { failures, contract_file: contract_file ?? null, reasons: [violated] })
 }
 
 /** Asks until an answer is fresh: one that came while this process was stopped says nothing about now. */
-async function confirm(call: OpenCall, runtime: ToolRuntime): Promise<void> {
+async function confirm(call: OpenCall, session: SessionContext): Promise<void> {
   for (let asked = 0; asked < CONFIRMATIONS; asked++) {
     const ageMs = startAge()
-    await runtime.authority().confirm(call)
+    await session.authority().confirm(call)
     if (ageMs() <= TRUSTED_DECISION_MS) return
   }
   throw new ReplayUnavailableError(
@@ -206,23 +172,23 @@ async function confirm(call: OpenCall, runtime: ToolRuntime): Promise<void> {
 }
 
 /** Null when the call is this process's to run. Otherwise another may run it, so that nothing is reported of it here. */
-async function claim(call: OpenCall, runtime: ToolRuntime): Promise<ReplayContractError | null> {
+async function claim(call: OpenCall, session: SessionContext): Promise<ReplayContractError | null> {
   const { by, pendingCallId, argumentHash } = call
   call.claimId ??= `clm_${randomUUID()}`
   try {
-    await runtime.authority().claim({ by, pendingCallId, argumentHash, claimId: call.claimId })
+    await session.authority().claim({ by, pendingCallId, argumentHash, claimId: call.claimId })
     return null
   } catch (error) {
     if (error instanceof ReplayUnavailableError) {
-      runtime.openCalls.putBack(call)
+      session.calls.putBack(call)
       throw error
     }
-    runtime.openCalls.drop(call)
-    const isKilled = runtime.killed()
+    session.calls.drop(call)
+    const isKilled = session.killed.aborted
     const decision = isKilled
       ? blockedDecision(call.decision, 'killed', WAS_KILLED.remedy)
       : blockedDecision(call.decision, 'execution_constraint_violated', NOT_OPEN)
-    return blocked(runtime, decision, messageOf(error))
+    return blocked(session, decision, messageOf(error))
   }
 }
 
@@ -241,28 +207,28 @@ const WAS_KILLED = {
   advice: 'the session was killed; start a new one to continue',
 } as const
 
-function runUnjudged({ name, executor, args, callId }: Invocation, runtime: ToolRuntime): unknown {
-  if (runtime.killed()) {
+function runUnjudged({ name, executor, args, callId }: Invocation, session: SessionContext): unknown {
+  if (session.killed.aborted) {
     throw blocked(
-      runtime,
+      session,
       blockedDecision({ tool_name: name, call_id: callId ?? '' }, 'killed', WAS_KILLED.remedy),
       WAS_KILLED.advice,
     )
   }
   const id = callId ?? `${name}:unjudged`
-  return executor(args, { callId: id, idempotencyKey: id, signal: runtime.killSignal })
+  return executor(args, { callId: id, idempotencyKey: id, signal: session.killed })
 }
 
 /** The call was blocked, or waits for a person, or nobody knows of it. */
-function notAllowed(runtime: ToolRuntime, invocation: Invocation): ReplayContractError {
-  const { call: givenUp } = matchCall(runtime.openCalls.givenUp(), invocation)
+function notAllowed(session: SessionContext, invocation: Invocation): ReplayContractError {
+  const { call: givenUp } = matchCall(session.calls.givenUp(), invocation)
   if (givenUp !== null) {
     const decision = blockedDecision(givenUp.decision, 'execution_constraint_violated', GIVEN_UP.remedy)
-    return blocked(runtime, decision, GIVEN_UP.advice)
+    return blocked(session, decision, GIVEN_UP.advice)
   }
-  const verdict = runtime.verdicts?.meant(invocation) ?? null
+  const verdict = session.verdicts.meant(invocation)
   if (verdict === null || verdict.decision === null || verdict.verdict === 'allow') {
-    return noAllowedCall(runtime, invocation)
+    return noAllowedCall(session, invocation)
   }
   const { decision, toolName } = verdict
   const stopped =
@@ -276,17 +242,17 @@ function notAllowed(runtime: ToolRuntime, invocation: Invocation): ReplayContrac
 const NOT_APPROVED_YET = 'The call needs the approval of a person, and nobody has approved it yet.'
 
 function argumentsDiffer(
-  runtime: ToolRuntime,
+  session: SessionContext,
   { decision }: OpenCall,
   changed: readonly string[],
 ): ReplayContractError {
   const which = changed.join(', ')
   const remedy = `The tool did not run: its arguments were changed after the call was allowed (${which}). Call it again.`
   const advice = `its arguments are not those that were allowed (changed: ${which}); propose the changed call to have it judged`
-  return blocked(runtime, blockedDecision(decision, 'execution_constraint_violated', remedy), advice)
+  return blocked(session, blockedDecision(decision, 'execution_constraint_violated', remedy), advice)
 }
 
-function noAllowedCall(runtime: ToolRuntime, { name, callId }: Invocation): ReplayContractError {
+function noAllowedCall(session: SessionContext, { name, callId }: Invocation): ReplayContractError {
   const which =
     callId === undefined ? 'with these arguments' : `under the id ${JSON.stringify(callId)} with these arguments`
   const advice = `no allowed call of ${name} ${which} is waiting; run a tool only for a call that create returned, unchanged and once`
@@ -295,15 +261,15 @@ function noAllowedCall(runtime: ToolRuntime, { name, callId }: Invocation): Repl
     'execution_constraint_violated',
     NOT_OPEN,
   )
-  return blocked(runtime, decision, advice)
+  return blocked(session, decision, advice)
 }
 
 /** For the model, which cannot change the program. */
 const NOT_OPEN = 'The call is not open: it was not allowed, or it has an outcome already.'
 
 /** A tool that did not run is a block like any other: the program hears of it in the same way. The advice is for people. */
-function blocked({ onBlocked }: ToolRuntime, decision: Decision, advice: string): ReplayContractError {
+function blocked({ notes }: SessionContext, decision: Decision, advice: string): ReplayContractError {
   const enforcement = enforcementOf([decision], 'reject_all')
-  onBlocked(enforcement)
+  notes.blocked(enforcement)
   return new ReplayContractError(`${decision.tool_name} did not run: ${advice}`, enforcement)
 }

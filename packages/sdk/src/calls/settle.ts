@@ -1,16 +1,14 @@
 import { equalValues } from '@countersign/engine'
-import type { Outcome } from '@countersign/protocol'
-import { OUTCOMES } from '@countersign/protocol'
+import { OUTCOMES, type Outcome } from '@countersign/protocol'
 import { notExecuted, settledReceipt } from '../authority/receipts.js'
 import { ReplayConfigError } from '../base/errors.js'
 import { jsonOf } from '../base/written-json.js'
 import type { ToolExecutor, ToolMap } from '../options/replay-options.js'
-import { type PersonsAnswer, weighAnswer } from '../turn/checkpoints.js'
-import { enforcementOf } from '../turn/gate.js'
-import { refusedDecision } from '../turn/register-calls.js'
-import { runWrapped, type ToolRun } from '../turn/tools.js'
-import { allowVerdict, blockVerdict, type CallVerdict } from '../turn/verdicts.js'
-import type { SessionParts } from './core/session-parts.js'
+import { type PersonsAnswer, refusedDecision, weighAnswer } from '../session/core/checkpoints.js'
+import { enforcementOf } from '../session/core/gate.js'
+import { decider, type SessionContext } from '../session/core/session-context.js'
+import { allowVerdict, blockVerdict, type CallVerdict } from '../session/core/verdicts.js'
+import { runWrapped, settle, type ToolRun } from './invoke.js'
 
 /** How a call is run. */
 export interface CallToRun {
@@ -33,8 +31,8 @@ export interface Settlement {
 }
 
 /** Adds executors to those that the session was opened with. */
-export function addExecutors({ core }: SessionParts, added: ToolMap): void {
-  const { tools } = core.settings
+export function addExecutors({ settings }: SessionContext, added: ToolMap): void {
+  const { tools } = settings
   if (tools === null) {
     throw new ReplayConfigError('the session was started without the option tools, so that no tool can be added', null)
   }
@@ -42,12 +40,12 @@ export function addExecutors({ core }: SessionParts, added: ToolMap): void {
 }
 
 /** Runs an allowed call, once; tells why a blocked one does not run. */
-export async function executeCall(parts: SessionParts, callId: string, given: CallToRun): Promise<ToolRun> {
-  const { core, runtime, verdicts } = parts
-  const call = core.openCalls.allowed().find((one) => one.callId === callId) ?? verdicts.of(callId)
+export async function executeCall(session: SessionContext, callId: string, given: CallToRun): Promise<ToolRun> {
+  const { calls, verdicts, settings } = session
+  const call = calls.allowed().find((one) => one.callId === callId) ?? verdicts.of(callId)
   if (call === null) throw unknownCall(callId)
   const name = given.tool ?? call.toolName
-  const executor = given.executor ?? core.settings.tools?.get(name)
+  const executor = given.executor ?? settings.tools?.get(name)
   if (executor === undefined && verdicts.of(callId)?.verdict !== 'block') {
     throw new ReplayConfigError(
       `session.run has no executor for ${name}: pass it in the option tools, or run the tool and call session.settle`,
@@ -56,19 +54,17 @@ export async function executeCall(parts: SessionParts, callId: string, given: Ca
   }
   const args = given.args === undefined ? call.arguments : given.args
   const { claims = false } = given
-  return runWrapped({ name, executor: executor ?? neverRun, args, callId, claims }, runtime)
+  return runWrapped({ name, executor: executor ?? neverRun, args, callId, claims }, session)
 }
 
 /** Whether a call of this tool, under this id, may be the one that somebody makes. */
 export type IsMeant = (toolName: string, callId: string) => boolean
 
 /** Every face of a session sees its calls: one that a model proposed here may be made there, without its id. */
-export function findProposed({ core, verdicts }: SessionParts, isMeant: IsMeant, args: unknown): CallVerdict | null {
+export function findProposed({ calls, verdicts }: SessionContext, isMeant: IsMeant, args: unknown): CallVerdict | null {
   const given = jsonOf(args === undefined ? {} : args)
   if (given === undefined) return null
-  const open = core.openCalls
-    .allowed()
-    .find((call) => isMeant(call.toolName, call.callId) && equalValues(call.arguments, given))
+  const open = calls.allowed().find((call) => isMeant(call.toolName, call.callId) && equalValues(call.arguments, given))
   return open === undefined ? verdicts.refused(isMeant, given) : allowVerdict(open)
 }
 
@@ -77,39 +73,36 @@ function neverRun(): never {
 }
 
 /** Takes the program's account of a call that it ran itself. */
-export async function settleCall(parts: SessionParts, callId: string, given: Settlement): Promise<void> {
-  const { core } = parts
+export async function settleCall(session: SessionContext, callId: string, given: Settlement): Promise<void> {
   if (!OUTCOMES.includes(given?.outcome)) {
     throw new ReplayConfigError(`session.settle takes an outcome: one of ${OUTCOMES.join(', ')}`, null)
   }
-  const { openCalls } = core
-  const call = openCalls.allowed().find((one) => one.callId === callId)
+  const call = session.calls.allowed().find((one) => one.callId === callId)
   if (call === undefined) {
-    if (parts.verdicts.of(callId) === null) throw unknownCall(callId)
-    if (core.stance(parts.runtime.decider()) !== 'enforce') return
+    if (session.verdicts.of(callId) === null) throw unknownCall(callId)
+    if (session.stance(decider(session)) !== 'enforce') return
     throw new ReplayConfigError(
       `the call ${JSON.stringify(callId)} cannot be settled: it was not allowed, it waits for a person, or it has an outcome`,
       null,
     )
   }
-  openCalls.resolve(call, settledReceipt(call, given.outcome, given.result, core.authority().saltOf(call.by)))
-  if (openCalls.complete()) await core.deliver()
-  else core.deliverSoon()
+  const salt = session.authority().saltOf(call.by)
+  await settle(call, settledReceipt(call, given.outcome, given.result, salt), session)
 }
 
 /** Takes a person's answer about a call, and gives the verdict that follows from it. */
-export async function answerQuestion(parts: SessionParts, id: string, given: PersonsAnswer): Promise<CallVerdict> {
-  const { core, turns, verdicts, runtime } = parts
-  core.assertUsable()
+export async function answerQuestion(session: SessionContext, id: string, given: PersonsAnswer): Promise<CallVerdict> {
+  const { calls, verdicts } = session
+  session.assertUsable()
   checkAnswer(given)
-  const call = core.openCalls.asking().find((one) => one.pendingCallId === id)
+  const call = calls.asking().find((one) => one.pendingCallId === id)
   if (call === undefined) {
     throw new ReplayConfigError(
       `no question ${JSON.stringify(id)} waits for an answer: it was answered, or the conversation went on without it`,
       null,
     )
   }
-  const { approvals, refused } = weighAnswer(call, given, call.ageMs(), turns.approver)
+  const { approvals, refused } = weighAnswer(call, given, call.ageMs(), session.approver)
   call.approvals = approvals
   if (refused === null) {
     call.state = 'allowed'
@@ -120,9 +113,9 @@ export async function answerQuestion(parts: SessionParts, id: string, given: Per
   const decision = refusedDecision(call.decision, refused)
   const verdict = blockVerdict(decision, call.arguments)
   verdicts.change(verdict)
-  runtime.onBlocked(enforcementOf([decision], 'reject_all'))
-  core.openCalls.resolve(call, notExecuted(call, refused.ended))
-  await core.deliver()
+  session.notes.blocked(enforcementOf([decision], 'reject_all'))
+  calls.resolve(call, notExecuted(call, refused.ended))
+  await session.deliver()
   return verdict
 }
 

@@ -1,18 +1,23 @@
 import { randomUUID } from 'node:crypto'
-import { type CaptureItem, LIMITS } from '@countersign/protocol'
+import type { ReadResponse } from '@countersign/engine'
+import { type CaptureItem, type Decision, type Flows, LIMITS } from '@countersign/protocol'
+import type { DecidedBy } from '../../authority/authority.js'
 import { createCircuitBreaker } from '../../base/circuit-breaker.js'
 import { messageOf, type Report } from '../../base/diagnostics.js'
+import type { JsonObject } from '../../base/json-object.js'
 import { storableJson } from '../../base/written-json.js'
+import type { OpenRequest } from '../../clients/conversations.js'
 import { type CaptureBuffer, createCaptureBuffer } from '../../observe/capture-buffer.js'
 import { captureItem } from '../../observe/capture-item.js'
 import { captureSender } from '../../observe/send-captures.js'
 import type { ReplaySettings } from '../../options/replay-settings.js'
-import { isBlocked } from '../../turn/gate.js'
-import type { AnsweredTurn, Stance } from '../../turn/turn-session.js'
+import type { Provider, RequestView } from '../../providers/provider.js'
 import { DEFAULT_AGENT } from './attachment.js'
+import { isBlocked } from './gate.js'
+import type { Stance } from './session-rules.js'
 
 /** Captures of a session that is not on a server: sent to the capture endpoint, and given to the program's store. */
-export interface ReplayCaptures {
+export interface Captures {
   take(turn: AnsweredTurn): void
   flush(): Promise<void>
   close(): Promise<void>
@@ -21,7 +26,22 @@ export interface ReplayCaptures {
   isActive(): boolean
 }
 
-export function createReplayCaptures(settings: ReplaySettings, report: Report): ReplayCaptures {
+/** An answer of the model, as it is captured. */
+export interface AnsweredTurn {
+  readonly provider: Provider
+  readonly view: RequestView
+  /** As it was sent. */
+  readonly request: JsonObject
+  readonly latencyMs: number
+  readonly response: ReadResponse
+  readonly opened: OpenRequest
+  readonly flows: Flows
+  readonly stance: Stance
+  readonly decisions: readonly Decision[]
+  readonly by: DecidedBy | null
+}
+
+export function createCaptures(settings: ReplaySettings, report: Report): Captures {
   const { apiKey, store, captureDisabled } = settings
   const buffer = apiKey === null || captureDisabled ? null : bufferFor(settings, apiKey, report)
   const append = captureDisabled ? undefined : store?.appendCapture?.bind(store)
@@ -66,19 +86,19 @@ function bufferFor(settings: ReplaySettings, apiKey: string, report: Report): Ca
 const VALIDATED_AS = { enforce: 'enforce', advise: 'advisory', shadow: 'shadow' } as const
 
 function itemOf(settings: ReplaySettings, turn: AnsweredTurn): CaptureItem {
-  const { answer, view, response, opened, flows, provider } = turn
+  const { request, latencyMs, view, response, opened, flows, provider } = turn
   const validation = validationOf(turn.stance, turn)
   return captureItem({
     captureId: randomUUID(),
     agent: settings.agent ?? DEFAULT_AGENT,
     captureLevel: settings.captureLevel,
     conversationId: opened.conversationId,
-    timestamp: new Date(Date.now() - answer.latencyMs),
+    timestamp: new Date(Date.now() - latencyMs),
     provider: provider.name,
-    request: answer.request,
+    request,
     view,
     response,
-    latencyMs: answer.latencyMs,
+    latencyMs,
     flows,
     sdkSessionId: settings.sessionId,
     ...(validation !== undefined && { validation }),

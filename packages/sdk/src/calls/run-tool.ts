@@ -1,15 +1,9 @@
-import type { Authority } from '../authority/authority.js'
-import type { OpenCall, OpenCalls } from '../authority/open-calls.js'
+import type { OpenCall } from '../authority/open-calls.js'
 import type { Execution } from '../authority/receipts.js'
 import { startTool } from '../authority/running-tools.js'
 import { NotExecutedError } from '../base/errors.js'
 import type { ToolContext, ToolExecutor } from '../options/replay-options.js'
-
-export interface Runner {
-  readonly openCalls: OpenCalls
-  readonly authority: () => Authority
-  readonly killSignal: AbortSignal
-}
+import type { SessionContext } from '../session/core/session-context.js'
 
 /** How a run of a tool ended, and what it threw, if it did. */
 export interface Ran {
@@ -21,12 +15,12 @@ export interface Ran {
 export async function runTool(
   { executor, args }: { readonly executor: ToolExecutor; readonly args: unknown },
   call: OpenCall,
-  { openCalls, authority, killSignal }: Runner,
+  { calls, authority, killed }: SessionContext,
 ): Promise<Ran> {
   const startedAt = new Date()
   const timeoutMs = authority().plan.contracts.get(call.toolName)?.definition.timeouts?.total_ms
-  const limit = createTimeLimit(killSignal)
-  const running = startTool(openCalls)
+  const limit = createTimeLimit(killed)
+  const running = startTool(calls)
   try {
     // The tool gets the value that was judged, not an object that the program could still change: a custom tool its text.
     const judged = call.arguments

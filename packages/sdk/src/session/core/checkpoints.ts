@@ -1,4 +1,4 @@
-import { type CompiledPath, compilePath, type NotApproved } from '@countersign/engine'
+import { type CompiledPath, checkpointBlock, compilePath, type NotApproved } from '@countersign/engine'
 import {
   type ApprovalRequest,
   type ApprovalResponse,
@@ -8,8 +8,8 @@ import {
   type JsonObject,
   LIMITS,
 } from '@countersign/protocol'
-import type { Approval } from '../authority/open-calls.js'
-import { messageOf, type Report } from '../base/diagnostics.js'
+import type { Approval } from '../../authority/open-calls.js'
+import { messageOf, type Report } from '../../base/diagnostics.js'
 
 export type OnCheckpoint = (request: ApprovalRequest) => Promise<ApprovalResponse> | ApprovalResponse
 
@@ -188,7 +188,13 @@ function firstProblem({
   return field === '' ? 'it is not an object' : `${field}: ${issue?.message}`
 }
 
-export function clampTimeout(seconds: number): number {
+/** The decision about a call that a person has refused. */
+export function refusedDecision(decision: Decision, refused: NotApproved): Decision {
+  const block = checkpointBlock(null, decision.tool_name, refused)
+  return { ...decision, decision: 'block', reason: block.reason, reasons: [block], remedy: block.remedy, failures: [] }
+}
+
+function clampTimeout(seconds: number): number {
   return Math.min(Math.max(seconds, LIMITS.checkpointTimeoutMinSeconds), LIMITS.checkpointTimeoutMaxSeconds)
 }
 

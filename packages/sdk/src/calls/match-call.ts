@@ -2,13 +2,7 @@ import { equalValues, parseStrictJson } from '@countersign/engine'
 import type { JsonObject, JsonValue } from '@countersign/protocol'
 import type { OpenCall } from '../authority/open-calls.js'
 import { jsonOf } from '../base/written-json.js'
-
-/** What a program calls a wrapped tool with. */
-export interface MeantCall {
-  readonly name: string
-  readonly args: unknown
-  readonly callId: string | undefined
-}
+import type { MeantCall } from '../session/core/verdicts.js'
 
 export type Match =
   /** Run this call. `edited` names arguments that a schema of the program filled in, dropped or converted. */

@@ -1,9 +1,9 @@
 import type { Decision } from '@countersign/protocol'
-import { boundedMap } from '../base/bounded-map.js'
-import { ReplayConfigError } from '../base/errors.js'
-import { type JsonObject, text } from '../base/json-object.js'
-import type { Provider } from '../providers/provider.js'
-import type { StoredConversations, Thread } from '../providers/stored-conversations.js'
+import { boundedMap } from '../../base/bounded-map.js'
+import { ReplayConfigError } from '../../base/errors.js'
+import { type JsonObject, text } from '../../base/json-object.js'
+import type { Provider } from '../../providers/provider.js'
+import type { StoredConversations, Thread } from '../../providers/stored-conversations.js'
 import { explainToModel } from './gate.js'
 
 /**

@@ -1,7 +1,7 @@
 import { suggestName } from '@countersign/engine'
 import type { Report } from '../../base/diagnostics.js'
 import type { ReplaySettings } from '../../options/replay-settings.js'
-import { isUnjudged, protectionLevelOf, type SessionRules } from './session-rules.js'
+import { protectionLevelOf, type SessionRules } from './session-rules.js'
 
 /** Reports where a session does less than its options suggest. */
 export function reportProtection(settings: ReplaySettings, rules: SessionRules, report: Report): void {
@@ -11,7 +11,7 @@ export function reportProtection(settings: ReplaySettings, rules: SessionRules, 
     const level = isEnforced ? 'protect' : 'monitor'
     report({ type: 'replay_protection_level', session_id, level, detail: `${emptyKey}: ${ALONE}` })
   }
-  if (isUnjudged(settings, rules)) {
+  if (rules.unjudged) {
     report({ type: 'replay_protection_level', session_id, level: 'monitor', detail: unjudgedIn(environment) })
   }
   if (!isEnforced || rules.refusal !== null) return

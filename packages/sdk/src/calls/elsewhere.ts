@@ -4,9 +4,9 @@ import type { OpenCall } from '../authority/open-calls.js'
 import { deepFreeze } from '../base/deep-freeze.js'
 import { isObject } from '../base/json-object.js'
 import { jsonOf } from '../base/written-json.js'
-import { allowVerdict, type CallVerdict } from '../turn/verdicts.js'
-import type { SessionParts } from './core/session-parts.js'
-import type { IsMeant } from './session-calls.js'
+import type { SessionContext } from '../session/core/session-context.js'
+import { allowVerdict, type CallVerdict } from '../session/core/verdicts.js'
+import type { IsMeant } from './settle.js'
 
 /** What the server knows of calls that wait in the session. */
 export interface Elsewhere {
@@ -20,17 +20,17 @@ export interface Elsewhere {
 const LONG_AGO = (): number => Number.POSITIVE_INFINITY
 
 /** Takes in the call that a model proposed through another process, known by its tool and the hash of its arguments. */
-export async function findElsewhere({ core }: SessionParts, isMeant: IsMeant, args: unknown): Promise<Elsewhere> {
-  const { openCalls } = core
-  const authority = core.authority()
+export async function findElsewhere(session: SessionContext, isMeant: IsMeant, args: unknown): Promise<Elsewhere> {
+  const { calls } = session
+  const authority = session.authority()
   // Before the server is asked: what is allowed meanwhile is not yet in its answer.
-  const before = [...openCalls.allowed(), ...openCalls.asking()].filter(({ by }) => by === 'server')
+  const before = [...calls.allowed(), ...calls.asking()].filter(({ by }) => by === 'server')
   const waiting = await authority.waiting()
   if (waiting === null) return { call: null, hasSettled: false }
   const ids = new Set(waiting.map(({ pending_call_id }) => pending_call_id))
   const settled = before.filter((call) => !ids.has(call.pendingCallId) && isOpen(call))
-  for (const call of settled) openCalls.drop(call)
-  const known = new Set([...openCalls.allowed(), ...openCalls.asking(), ...openCalls.running()].map(pendingIdOf))
+  for (const call of settled) calls.drop(call)
+  const known = new Set([...calls.allowed(), ...calls.asking(), ...calls.running()].map(pendingIdOf))
   const given = jsonOf(args === undefined ? {} : args)
   if (!isObject(given)) return { call: null, hasSettled: settled.length > 0 }
   const hash = saltedHash(authority.saltOf('server'), given)
@@ -41,14 +41,14 @@ export async function findElsewhere({ core }: SessionParts, isMeant: IsMeant, ar
       isMeant(call.tool_name, call.call_id) &&
       call.argument_hash === hash,
   )
-  if (found === undefined || asksPerson(core, found, given)) {
-    const [meant, ...others] = openCalls.allowed().filter((call) => isMeant(call.toolName, call.callId))
+  if (found === undefined || asksPerson(session, found, given)) {
+    const [meant, ...others] = calls.allowed().filter((call) => isMeant(call.toolName, call.callId))
     // The only call that may be meant, with other arguments: what the conversation says of it is no result of it.
     if (meant !== undefined && others.length === 0) meant.refused = true
     return { call: null, hasSettled: settled.length > 0 }
   }
-  const call = openCallOf(core, found, deepFreeze(given))
-  openCalls.add([call])
+  const call = openCallOf(session, found, deepFreeze(given))
+  calls.add([call])
   return { call: allowVerdict(call), hasSettled: settled.length > 0 }
 }
 
@@ -61,12 +61,12 @@ const isFree = ({ state, claimed, checkpoint_required }: PendingCallView): boole
 
 /** Whoever judged the call asks the person, and knows the answer. */
 const asksPerson = (
-  { authority }: SessionParts['core'],
+  { authority }: SessionContext,
   { tool_name: tool, pending_call_id: idPrefix }: PendingCallView,
   args: JsonObject,
 ): boolean => triggeredCheckpoints(authority().plan, { tool, arguments: args, idPrefix }, []).length > 0
 
-function openCallOf({ authority }: SessionParts['core'], call: PendingCallView, args: JsonObject): OpenCall {
+function openCallOf({ authority }: SessionContext, call: PendingCallView, args: JsonObject): OpenCall {
   const { call_id, tool_name, pending_call_id, argument_hash, idempotency_key } = call
   const contract = authority().plan.contracts.get(tool_name)
   const decision: Decision = {

@@ -7,13 +7,12 @@ import {
   type JsonValue,
   LIMITS,
 } from '@countersign/protocol'
-import type { OpenCall } from '../authority/open-calls.js'
-import { boundedMap } from '../base/bounded-map.js'
-import { deepFreeze } from '../base/deep-freeze.js'
-import { jsonOf } from '../base/written-json.js'
+import type { OpenCall } from '../../authority/open-calls.js'
+import { boundedMap } from '../../base/bounded-map.js'
+import { deepFreeze } from '../../base/deep-freeze.js'
+import { jsonOf } from '../../base/written-json.js'
 import { type Approver, questionsOf } from './checkpoints.js'
 import { explainToModel, isBlocked } from './gate.js'
-import type { MeantCall } from './match-call.js'
 
 /** What was decided about one call. */
 export type CallVerdict = AllowVerdict | BlockVerdict | AskVerdict
@@ -64,6 +63,13 @@ export interface DecidedAnswer {
   readonly asking: readonly OpenCall[]
   /** False where verdicts have no consequence: then every call may run. */
   readonly isEnforced: boolean
+}
+
+/** What a program calls a tool with. */
+export interface MeantCall {
+  readonly name: string
+  readonly args: unknown
+  readonly callId: string | undefined
 }
 
 /** The verdicts of a session's latest answers, for whoever runs the calls. */
