@@ -5,9 +5,11 @@ import { ReplayConfigError } from '../../packages/sdk/src/base/errors.js'
 import { createBypassWatch } from '../../packages/sdk/src/clients/bypass.js'
 import { type ClientKind, detectClient, memberAt } from '../../packages/sdk/src/clients/clients.js'
 import { type ClientGovernor, governClient } from '../../packages/sdk/src/clients/govern-client.js'
+import type { Shown } from '../../packages/sdk/src/turn/apply-verdict.js'
+import type { Came } from '../../packages/sdk/src/turn/read-answer.js'
 import { runTurn } from '../../packages/sdk/src/turn/run-turn.js'
-import type { TurnHooks } from '../../packages/sdk/src/turn/turn-hooks.js'
 import { proves } from '../support/proves.js'
+import { fakeTurn } from '../support/provider/fake-turn.js'
 import { renderEvents, renderResponse } from '../support/provider/provider-wire.js'
 
 /** What a client sends, as `POST /chat/completions`; ids in paths are `x`. */
@@ -241,24 +243,18 @@ describe.each(Object.entries(CLIENTS))('%s', (_name, proof) => {
 
   function governed(sent: Sent) {
     const judged: string[] = []
-    const hooks: TurnHooks = {
-      prepare: async (request) => ({ request }),
-      judge: async ({ response }) => {
-        judged.push(String(response.id))
-        return { action: 'keep', callIds: new Set() }
-      },
-      abandon: async () => {},
-      mayRetry: () => false,
-      onlyWatches: () => false,
+    const keepNone = ({ response }: Came): Shown => {
+      judged.push(String(response.id))
+      return { action: 'keep', callIds: new Set() }
     }
     const client = proof.make(recordingFetch(sent))
     const governor: ClientGovernor = {
-      runTurn: (call) => runTurn(hooks, call),
+      runTurn: (call) => runTurn(fakeTurn(call.provider, keepNone), call),
       assertUsable: () => {},
       binds: () => true,
       send: (call) => call(),
     }
-    return { facade: governClient(client, kind, governor), hooks, judged }
+    return { facade: governClient(client, kind, governor), keepNone, judged }
   }
 
   test('has the methods that the table names', () => {
@@ -325,9 +321,9 @@ describe.each(Object.entries(CLIENTS))('%s', (_name, proof) => {
       const headers = { 'content-type': 'text/event-stream' }
       return new Response(body.join('') + treatment.provider.wire.end, { headers })
     }
-    const { hooks, judged } = governed(new Set())
+    const { keepNone, judged } = governed(new Set())
     const governor: ClientGovernor = {
-      runTurn: (call) => runTurn(hooks, call),
+      runTurn: (call) => runTurn(fakeTurn(call.provider, keepNone), call),
       assertUsable: () => {},
       binds: () => true,
       send: (call) => call(),

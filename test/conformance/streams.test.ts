@@ -8,10 +8,12 @@ import { anthropic } from '../../packages/sdk/src/providers/anthropic/anthropic.
 import { openaiChat } from '../../packages/sdk/src/providers/openai-chat/openai-chat.js'
 import { openaiResponses } from '../../packages/sdk/src/providers/openai-responses/openai-responses.js'
 import type { StreamHold } from '../../packages/sdk/src/providers/provider.js'
+import type { Shown } from '../../packages/sdk/src/turn/apply-verdict.js'
+import type { Came } from '../../packages/sdk/src/turn/read-answer.js'
 import { runTurn } from '../../packages/sdk/src/turn/run-turn.js'
-import type { ModelAnswer, TurnHooks, TurnResult } from '../../packages/sdk/src/turn/turn-hooks.js'
 import { describeShared } from '../support/data/describe-shared.js'
 import { readSharedLines } from '../support/data/shared-data.js'
+import { fakeTurn } from '../support/provider/fake-turn.js'
 import { type LoopbackProvider, startProvider } from '../support/provider/provider.js'
 import type { ModelApi } from '../support/provider/provider-wire.js'
 
@@ -36,21 +38,12 @@ afterAll(() => provider.close())
 const PROVIDERS = { 'openai-chat': openaiChat, 'openai-responses': openaiResponses, 'anthropic-messages': anthropic }
 
 /** The real clients; `judge` null leaves them bare. */
-function clients(judge: ((answer: ModelAnswer) => TurnResult) | null, mayRetry = false) {
+function clients(judge: ((came: Came) => Shown) | null, mayRetry = false) {
   const openai = new OpenAI({ apiKey: 'unused', baseURL: `${provider.url}/v1`, maxRetries: 0, logLevel: 'off' })
   const claude = new Anthropic({ apiKey: 'unused', baseURL: provider.url, maxRetries: 0, logLevel: 'off' })
   if (judge === null) return { openai, claude }
-  const hooks: TurnHooks = {
-    prepare: async (request) => ({ request }),
-    async judge(answer) {
-      return judge(answer)
-    },
-    abandon: async () => {},
-    mayRetry: () => mayRetry,
-    onlyWatches: () => false,
-  }
   const governor: ClientGovernor = {
-    runTurn: (call) => runTurn(hooks, call),
+    runTurn: (call) => runTurn(fakeTurn(call.provider, judge, mayRetry), call),
     assertUsable: () => {},
     binds: () => true,
     send: (call) => call(),
@@ -100,10 +93,10 @@ async function outcome<Value>(work: () => Promise<Value>): Promise<Outcome<Value
   }
 }
 
-const release = (): TurnResult => ({ action: 'release' })
-const keepNone = (): TurnResult => ({ action: 'keep', callIds: new Set() })
+const release = (): Shown => ({ action: 'release' })
+const keepNone = (): Shown => ({ action: 'keep', callIds: new Set() })
 /** Keeps every second call, so that what stays must be renumbered. */
-const keepSome = ({ response }: ModelAnswer): TurnResult => ({
+const keepSome = ({ response }: Came): Shown => ({
   action: 'keep',
   callIds: new Set(readResponse(response).calls.flatMap(({ id, index }) => (index % 2 === 1 ? [id] : []))),
 })

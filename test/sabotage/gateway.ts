@@ -95,7 +95,12 @@ export const gatewaySabotages: Bugs = {
   'packages/sdk/src/clients/received-texts.ts': [
     { breaks: 'gateway.byte-equal', from: 'isObject(value) ? texts.get(value) : undefined', to: 'undefined' },
   ],
-  'packages/sdk/src/turn/reported-results.ts': [
+  'packages/sdk/src/turn/earlier-calls.ts': [
+    {
+      breaks: 'gateway.session.unknown',
+      from: '.readMessages(request))(made, call.call_id, salt)',
+      to: ".readMessages(request))(made, call.call_id, salt).outcome === '' ? null : { pending_call_id: made.pendingCallId, argument_hash: made.argumentHash, outcome: 'succeeded', evidence_level: 'reported' }",
+    },
     {
       breaks: 'gateway.reported',
       from: "return isError ? reportedReceipt(call, 'failed') : settledReceipt(call, 'succeeded', text, salt)",
@@ -213,13 +218,6 @@ export const gatewaySabotages: Bugs = {
       breaks: 'gateway.session.ends',
       from: 'if (pooled === undefined || pooled.hasTurns()) return',
       to: 'if (pooled === undefined) return',
-    },
-  ],
-  'packages/sdk/src/turn/prepare-turn.ts': [
-    {
-      breaks: 'gateway.session.unknown',
-      from: '.receiptFor(made, call.call_id, salt)',
-      to: ".receiptFor(made, call.call_id, salt).outcome === '' ? null : { pending_call_id: made.pendingCallId, argument_hash: made.argumentHash, outcome: 'succeeded', evidence_level: 'reported' }",
     },
   ],
   'packages/gateway/src/mcp/relay.ts': [

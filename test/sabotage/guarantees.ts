@@ -256,8 +256,8 @@ export const guaranteeSabotages: Bugs = {
   'packages/sdk/src/turn/turn.ts': [
     {
       breaks: 'guarantee.processes.fresh-word',
-      from: 'proposedCalls(context, ageMs), approver',
-      to: 'proposedCalls(context, startAge()), approver',
+      from: 'register(session, allowedCalls(answer, verdict, ageMs)',
+      to: 'register(session, allowedCalls(answer, verdict, startAge())',
     },
   ],
   'packages/sdk/src/calls/invoke.ts': [

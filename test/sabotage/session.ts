@@ -44,8 +44,8 @@ export const sessionSabotages: Bugs = {
     },
     {
       breaks: 'open-session.narrows',
-      from: 'allowed: Object.freeze(toolNames(sendable)),',
-      to: 'allowed: Object.freeze(toolNames(request)),',
+      from: 'allowed: Object.freeze(isRefused ? [] : toolNames(sent)),',
+      to: 'allowed: Object.freeze(isRefused ? [] : toolNames(asked.request)),',
     },
   ],
   'packages/sdk/src/calls/settle.ts': [

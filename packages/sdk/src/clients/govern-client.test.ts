@@ -1,10 +1,14 @@
 import Anthropic from '@anthropic-ai/sdk'
 import OpenAI from 'openai'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
+import { fakeTurn } from '../../../../test/support/provider/fake-turn.js'
 import { type LoopbackProvider, startProvider } from '../../../../test/support/provider/provider.js'
 import type { JsonObject } from '../base/json-object.js'
+import type { Shown } from '../turn/apply-verdict.js'
+import type { Came } from '../turn/read-answer.js'
+import type { Asked } from '../turn/read-request.js'
 import { runTurn } from '../turn/run-turn.js'
-import type { AbandonedAnswer, ModelAnswer, Prepared, TurnHooks, TurnResult } from '../turn/turn-hooks.js'
+import type { Left } from '../turn/turn.js'
 import { detectClient } from './clients.js'
 import { governClient } from './govern-client.js'
 
@@ -17,36 +21,37 @@ afterEach(() => {
   provider.requests.length = 0
 })
 
-interface Recorded {
-  answers: ModelAnswer[]
-  abandoned: AbandonedAnswer[]
+interface Overrides {
+  mayRetry?: boolean
+  prepared?: (asked: Asked) => Asked
 }
 
-/** Governs a client with hooks that follow `judge`, and records what they were given. */
+interface Recorded {
+  answers: Came[]
+  abandoned: Left[]
+}
+
+/** Governs a client with turns that follow `judge`, and records what they were given. */
 function governed<Client extends object>(
   client: Client,
-  judge: (answer: ModelAnswer) => TurnResult,
-  overrides: Partial<TurnHooks> = {},
+  judge: (came: Came, asked: Asked) => Shown,
+  { mayRetry = false, prepared = (asked) => asked }: Overrides = {},
 ): { client: Client; recorded: Recorded } {
   const kind = detectClient(client)
   if (kind === null) throw new Error('the client was not recognised')
   const recorded: Recorded = { answers: [], abandoned: [] }
-  const hooks: TurnHooks = {
-    prepare: async (request) => ({ request }),
-    async judge(answer) {
-      recorded.answers.push(answer)
-      return judge(answer)
-    },
-    abandon: async (answer) => {
-      recorded.abandoned.push(answer)
-    },
-    mayRetry: () => false,
-    onlyWatches: () => false,
-    ...overrides,
+  const judged = (came: Came, asked: Asked): Shown => {
+    recorded.answers.push(came)
+    return judge(came, asked)
   }
+  const abandon = async (_asked: Asked, left: Left): Promise<void> => void recorded.abandoned.push(left)
   return {
     client: governClient(client, kind, {
-      runTurn: (call) => runTurn(hooks, call),
+      runTurn: (call) => {
+        const turn = fakeTurn(call.provider, judged, mayRetry)
+        const prepare = async (request: JsonObject): Promise<Asked> => prepared(await turn.prepare(request))
+        return runTurn({ ...turn, prepare, abandon }, call)
+      },
       assertUsable: () => {},
       binds: () => true,
       send: (call) => call(),
@@ -58,10 +63,10 @@ function governed<Client extends object>(
 const openai = () => new OpenAI({ apiKey: 'unused', baseURL: `${provider.url}/v1`, maxRetries: 0 })
 const anthropic = () => new Anthropic({ apiKey: 'unused', baseURL: provider.url, maxRetries: 0 })
 
-const release = (): TurnResult => ({ action: 'release' })
+const release = (): Shown => ({ action: 'release' })
 const keep =
   (...ids: string[]) =>
-  (): TurnResult => ({ action: 'keep', callIds: new Set(ids) })
+  (): Shown => ({ action: 'keep', callIds: new Set(ids) })
 const TWO_CALLS = {
   text: 'Let me see.',
   calls: [
@@ -77,7 +82,7 @@ const response = { model: 'gpt-test', input: 'hello' }
 /** The three APIs, each whole and streamed, as one shape: what the program sees of calls and text. */
 const APIS = {
   'chat.completions.create': {
-    whole: async (judge: () => TurnResult) => {
+    whole: async (judge: () => Shown) => {
       const { client } = governed(openai(), judge)
       const { choices } = await client.chat.completions.create(chat)
       const [choice] = choices
@@ -87,7 +92,7 @@ const APIS = {
         end: choice?.finish_reason,
       }
     },
-    streamed: async (judge: () => TurnResult) => {
+    streamed: async (judge: () => Shown) => {
       const { client } = governed(openai(), judge)
       const final = await client.chat.completions.stream(chat).finalChatCompletion()
       const [choice] = final.choices
@@ -100,22 +105,22 @@ const APIS = {
     ends: { calls: 'tool_calls', text: 'stop' },
   },
   'responses.create': {
-    whole: async (judge: () => TurnResult) => {
+    whole: async (judge: () => Shown) => {
       const { client } = governed(openai(), judge)
       return responseView(await client.responses.create(response))
     },
-    streamed: async (judge: () => TurnResult) => {
+    streamed: async (judge: () => Shown) => {
       const { client } = governed(openai(), judge)
       return responseView(await client.responses.stream(response).finalResponse())
     },
     ends: { calls: 'completed', text: 'completed' },
   },
   'messages.create': {
-    whole: async (judge: () => TurnResult) => {
+    whole: async (judge: () => Shown) => {
       const { client } = governed(anthropic(), judge)
       return messageView(await client.messages.create(message))
     },
-    streamed: async (judge: () => TurnResult) => {
+    streamed: async (judge: () => Shown) => {
       const { client } = governed(anthropic(), judge)
       return messageView(await client.messages.stream(message).finalMessage())
     },
@@ -203,7 +208,7 @@ describe('streams', () => {
     const { client, recorded } = governed(anthropic(), release)
     for await (const _event of await client.messages.create({ ...message, stream: true })) break
     expect(recorded.answers).toHaveLength(0)
-    expect(recorded.abandoned).toMatchObject([{ why: 'left', complete: false }])
+    expect(recorded.abandoned).toMatchObject([{ why: 'left' }])
     await expect.poll(() => provider.requests[0]?.aborted).toBe(true)
   })
 
@@ -269,11 +274,11 @@ describe('streams', () => {
     let judged = 0
     const { client } = governed(
       openai(),
-      ({ request }) => {
+      (_came, { request }) => {
         judged += 1
         return judged === 1 ? { action: 'retry', request: { ...request, user: 'again' } } : { action: 'release' }
       },
-      { mayRetry: () => true },
+      { mayRetry: true },
     )
     const final = await client.chat.completions.stream(chat).finalChatCompletion()
     expect(final.choices[0]?.message).toMatchObject({ content: 'Let me see.\n\nBetter.' })
@@ -328,14 +333,12 @@ describe('the promise of create', () => {
   test.each([false, true])(
     'a turn that may not go on answers without asking the model (stream: %s)',
     async (stream) => {
-      const prepare = async (): Promise<Prepared> => ({
-        reason: 'killed',
-        said: { text: 'The budget is used up.', id: 'x' },
-      })
-      const viaChat = governed(openai(), release, { prepare }).client.chat.completions
-      const viaResponses = governed(openai(), release, { prepare }).client.responses
-      const viaMessages = governed(anthropic(), release, { prepare }).client.messages
-      const said = stream
+      const said = { text: 'The budget is used up.', id: 'x', reason: 'killed' } as const
+      const prepared = (asked: Asked): Asked => ({ ...asked, said })
+      const viaChat = governed(openai(), release, { prepared }).client.chat.completions
+      const viaResponses = governed(openai(), release, { prepared }).client.responses
+      const viaMessages = governed(anthropic(), release, { prepared }).client.messages
+      const read = stream
         ? [
             (await viaChat.stream(chat).finalChatCompletion()).choices[0]?.message.content,
             (await viaResponses.stream(response).finalResponse()).output_text,
@@ -346,7 +349,7 @@ describe('the promise of create', () => {
             (await viaResponses.create(response)).output_text,
             messageView(await viaMessages.create(message)).text,
           ]
-      expect(said).toEqual(Array(3).fill('The budget is used up.'))
+      expect(read).toEqual(Array(3).fill('The budget is used up.'))
       expect(provider.requests).toHaveLength(0)
     },
   )
@@ -381,13 +384,11 @@ describe('the rest of the client', () => {
 
 describe('options of a call', () => {
   test('a body that replaces the request is what is prepared, narrowed and sent', async () => {
-    const prepared: JsonObject[] = []
-    const narrowing: Partial<TurnHooks> = {
-      prepare: async (request) => {
-        prepared.push(request)
-        const { tools: _, ...rest } = request
-        return { request: rest }
-      },
+    const requests: JsonObject[] = []
+    const prepared = (asked: Asked): Asked => {
+      requests.push(asked.request)
+      const { tools: _, ...sent } = asked.request
+      return { ...asked, sent }
     }
     const tools = [{ type: 'web_search' }]
     const bodies: JsonObject[] = [
@@ -396,11 +397,11 @@ describe('options of a call', () => {
       { ...message, tools },
     ]
     provider.enqueue({ text: 'a' }, { text: 'b' }, { text: 'c' })
-    const { client } = governed(openai(), release, narrowing)
+    const { client } = governed(openai(), release, { prepared })
     await client.chat.completions.create(chat, { body: bodies[0], timeout: 5_000 })
     await client.responses.create(response, { body: bodies[1] })
-    await governed(anthropic(), release, narrowing).client.messages.create(message, { body: bodies[2] })
-    expect(prepared).toEqual(bodies)
+    await governed(anthropic(), release, { prepared }).client.messages.create(message, { body: bodies[2] })
+    expect(requests).toEqual(bodies)
     expect(provider.requests.map(({ body }) => body?.tools)).toEqual([undefined, undefined, undefined])
     expect(provider.requests.map(({ body }) => body?.model)).toEqual(['gpt-test', 'gpt-test', 'claude-test'])
   })

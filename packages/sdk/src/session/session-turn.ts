@@ -3,8 +3,9 @@ import { ReplayConfigError } from '../base/errors.js'
 import { isObject, type JsonObject, text } from '../base/json-object.js'
 import { type NeutralCall, type NeutralRequest, neutralProvider } from '../providers/neutral.js'
 import type { Provider } from '../providers/provider.js'
-import { createTurn, type GovernedTurn } from '../turn/turn.js'
-import type { Prepared } from '../turn/turn-hooks.js'
+import { whole } from '../turn/read-answer.js'
+import type { Asked } from '../turn/read-request.js'
+import { beginTurn, type Turn } from '../turn/turn.js'
 import type { SessionContext } from './core/session-context.js'
 import type { CallVerdict, DecidedAnswer } from './core/verdicts.js'
 
@@ -90,14 +91,14 @@ export function createTurnMaker(session: SessionContext): TurnMaker {
       verdict = session.verdicts.take(answer, session.approver)
     }
     const provider = providerOf(text(request.provider))
-    const hooks = createTurn(session, provider, { retries: 0, asksLater: true, onDecided, waitsFor })
-    const prepared = await hooks.prepare(request)
-    const startedAt = performance.now()
+    const turn = beginTurn(session, provider, { retries: 0, asksLater: true, onDecided, waitsFor })
+    const asked = await turn.prepare(request)
+    asked.sentAtMs = performance.now()
     const judge = async (response: JsonObject): Promise<readonly CallVerdict[]> => {
-      await hooks.judge({ request, response, ...WHOLE, latencyMs: performance.now() - startedAt })
+      await turn.judge(asked, whole(response))
       return verdict
     }
-    return turnOf({ request, prepared, hooks, judge, onEnd })
+    return turnOf({ asked, turn, judge, onEnd })
   }
 
   return {
@@ -127,28 +128,25 @@ const MOST_RETRIED = 64
 /** The names of providers come from the program: enough for all that exist, and no more. */
 const MOST_PROVIDERS = 64
 
-const WHOLE = { complete: true, contradiction: null, streamed: false } as const
-
 interface PreparedParts {
-  readonly request: JsonObject
-  readonly prepared: Prepared
-  readonly hooks: GovernedTurn
+  readonly asked: Asked
+  readonly turn: Turn
   judge(response: JsonObject): Promise<readonly CallVerdict[]>
   /** The turn has been proposed or given up: a request with its key begins another. */
   onEnd(): void
 }
 
-function turnOf({ request, prepared, hooks, judge, onEnd }: PreparedParts): SessionTurn {
-  const isRefused = 'said' in prepared
-  const sendable = isRefused ? { ...request, tools: [] } : prepared.request
+function turnOf({ asked, turn, judge, onEnd }: PreparedParts): SessionTurn {
+  const { said, sent, stance, prepared } = asked
+  const isRefused = said !== null
   let proposed: { readonly text: string; readonly verdicts: Promise<readonly CallVerdict[]> } | null = null
   let isOver = isRefused
   if (isRefused) onEnd()
   return {
-    allowed: Object.freeze(toolNames(sendable)),
-    removed: Object.freeze([...hooks.removed()]),
-    feedback: text(sendable.feedback) || null,
-    refusal: isRefused ? Object.freeze({ reason: prepared.reason, remedy: prepared.said.text }) : null,
+    allowed: Object.freeze(isRefused ? [] : toolNames(sent)),
+    removed: Object.freeze(stance === 'enforce' ? [...(prepared?.removed ?? [])] : []),
+    feedback: text(sent.feedback) || null,
+    refusal: said && Object.freeze({ reason: said.reason, remedy: said.text }),
     async propose(answer) {
       const response = responseOf(answer)
       const text = JSON.stringify(response)
@@ -159,11 +157,11 @@ function turnOf({ request, prepared, hooks, judge, onEnd }: PreparedParts): Sess
       proposed = { text, verdicts: judge(response) }
       return proposed.verdicts
     },
-    async abandon(error) {
+    async abandon() {
       if (isOver) return
       isOver = true
       onEnd()
-      await hooks.abandon({ request, response: null, why: 'failed', complete: false, error })
+      await turn.abandon(asked, { why: 'failed', response: null })
     },
   }
 }

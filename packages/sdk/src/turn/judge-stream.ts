@@ -1,78 +1,77 @@
 import { type Cleaned, withoutOddShapes } from '@countersign/engine'
 import { isObject, type JsonObject } from '../base/json-object.js'
 import { type ClientStream, isClientStream, layStream } from '../clients/client-stream.js'
-import type { Provider, SaidInstead, StreamHold, StreamJoin } from '../providers/provider.js'
-import { answerOf, isMarked, markOf, type PendingRequest } from './judge-answer.js'
-import type { ModelAnswer, TurnResult } from './turn-hooks.js'
-
-/** The model's answer to another request of the same turn, or what is said in its place. */
-export type AnswerAgain = { readonly said: SaidInstead } | { readonly pending: PendingRequest; readonly data: unknown }
-
-type AskAgain = (request: JsonObject) => Promise<AnswerAgain>
+import type { Provider, StreamHold, StreamJoin } from '../providers/provider.js'
+import { isMarked, markOf, type Shown } from './apply-verdict.js'
+import type { Asked } from './read-request.js'
+import type { Turn } from './turn.js'
 
 /**
  * A stream is judged at its end, as the program reads it: text flows, and from the first part of a call on everything is
  * held. If the model is asked again, its next answer goes on in the same stream.
  */
-export function judgeStream(pending: PendingRequest, stream: ClientStream, askAgain: AskAgain): ClientStream {
-  layStream(stream, (source) => flow(pending, source(), stream.controller, askAgain))
+export function judgeStream(turn: Turn, asked: Asked, stream: ClientStream, askAgain: AskAgain): ClientStream {
+  layStream(stream, (source) => flow(turn, asked, { source: source(), controller: stream.controller, askAgain }))
   return stream
 }
 
-async function* flow(
-  first: PendingRequest,
-  begun: AsyncIterator<unknown>,
-  controller: AbortController,
-  askAgain: AskAgain,
-): AsyncGenerator<unknown> {
-  const { provider, hooks } = first
-  const join = hooks.mayRetry() ? provider.joinStreams() : null
-  let pending = first
-  let source = begun
+/** The model's answer to another request of the same turn. */
+type AskAgain = (request: JsonObject) => Promise<{ readonly asked: Asked; readonly data: unknown }>
+
+interface Flow {
+  readonly source: AsyncIterator<unknown>
+  /** Of the stream that the program holds. */
+  readonly controller: AbortController
+  readonly askAgain: AskAgain
+}
+
+async function* flow(turn: Turn, first: Asked, { source, controller, askAgain }: Flow): AsyncGenerator<unknown> {
+  const { provider } = first
+  const isEnforced = first.stance === 'enforce'
+  const join = isEnforced && turn.mayRetry ? provider.joinStreams() : null
+  let asked = first
+  let from = source
   for (;;) {
-    const hold = provider.readStream(pending.request)
-    const result = yield* flowOnce(pending, hold, source, { controller, join })
-    if (result === null) return
-    if (result.action !== 'retry') {
-      if (!hooks.onlyWatches()) yield* joined(released(hold, result), join)
+    const hold = provider.readStream(asked.request)
+    const shown = yield* flowOnce(turn, asked, { hold, source: from, controller, join })
+    if (shown === null) return
+    if (shown.action !== 'retry') {
+      if (isEnforced) yield* joined(released(hold, shown), join)
       return
     }
     if (join === null) throw new Error('a stream that cannot be joined is asked for again')
     yield* join.again()
-    const again = await askAgain(result.request)
-    if ('said' in again) {
-      yield* joined(provider.textEvents(pending.request, again.said), join)
+    const again = await askAgain(shown.request)
+    if (again.asked.said !== null) {
+      yield* joined(provider.textEvents(asked.request, again.asked.said), join)
       return
     }
     const { data } = again
     if (!isClientStream(data)) throw new Error('the model answered a request for a stream with something else')
     endTogether(controller, data.controller)
-    pending = again.pending
-    source = data[Symbol.asyncIterator]()
+    asked = again.asked
+    from = data[Symbol.asyncIterator]()
   }
+}
+
+interface OneFlow extends Omit<Flow, 'askAgain'> {
+  readonly hold: StreamHold
+  readonly join: StreamJoin | null
 }
 
 /** Lets one answer flow as far as it may, and judges it. Null when the program left it. */
 async function* flowOnce(
-  pending: PendingRequest,
-  hold: StreamHold,
-  source: AsyncIterator<unknown>,
-  { controller, join }: { readonly controller: AbortController; readonly join: StreamJoin | null },
-): AsyncGenerator<unknown, TurnResult | null> {
-  const abandon = (why: 'failed' | 'left', error?: unknown) =>
-    pending.hooks.abandon({
-      request: pending.sent,
-      response: hold.response(),
-      why,
-      complete: hold.complete() && !hold.holding(),
-      error,
-    })
-  const passesAll = pending.hooks.onlyWatches()
+  turn: Turn,
+  asked: Asked,
+  { hold, source, controller, join }: OneFlow,
+): AsyncGenerator<unknown, Shown | null> {
+  const abandon = (why: 'failed' | 'left') => turn.abandon(asked, { why, response: hold.response() })
+  const passesAll = asked.stance !== 'enforce'
   let oddShape: string | null = null
   let ended = false
   try {
     for await (const event of { [Symbol.asyncIterator]: () => source }) {
-      const { value, problem } = knownShapes(pending.provider, event)
+      const { value, problem } = knownShapes(asked.provider, event)
       if (problem !== null) hold.doubt(problem)
       oddShape ??= problem
       const free = value === null ? [] : hold.take(value)
@@ -83,7 +82,7 @@ async function* flowOnce(
     ended = true
   } catch (error) {
     ended = true
-    await abandon('failed', error)
+    await abandon('failed')
     throw error
   } finally {
     if (!ended) await abandon('left')
@@ -93,7 +92,8 @@ async function* flowOnce(
     await abandon('left')
     return null
   }
-  return pending.hooks.judge({ ...streamAnswer(pending, hold), oddShape })
+  const came = { response: hold.response(), complete: hold.complete(), contradiction: hold.contradiction(), oddShape }
+  return turn.judge(asked, came)
 }
 
 /** The event without what another reader could take for a call: nothing of that may flow. */
@@ -115,25 +115,20 @@ function endTogether(asked: AbortController, again: AbortController): void {
   else asked?.signal?.addEventListener('abort', () => again?.abort(), { once: true })
 }
 
-function released(hold: StreamHold, result: Exclude<TurnResult, { action: 'retry' }>): JsonObject[] {
-  switch (result.action) {
+function released(hold: StreamHold, shown: Exclude<Shown, { action: 'retry' }>): JsonObject[] {
+  switch (shown.action) {
     case 'release':
-      return isMarked(result) ? withMarkAtEnd(hold.release(), result.marked) : hold.release()
+      return isMarked(shown) ? withMarkAtEnd(hold.release(), shown.marked) : hold.release()
     case 'keep': {
-      const events = hold.releaseOnly(result.callIds, result.text)
-      return isMarked(result) ? withMarkAtEnd(events, result.marked) : events
+      const events = hold.releaseOnly(shown.callIds, shown.text)
+      return isMarked(shown) ? withMarkAtEnd(events, shown.marked) : events
     }
     case 'answer':
-      return hold.releaseOnly(new Set(), result.text)
+      return hold.releaseOnly(new Set(), shown.text)
   }
 }
 
 function withMarkAtEnd(events: readonly JsonObject[], marked: Parameters<typeof markOf>[0]): JsonObject[] {
   const last = events.at(-1)
   return last === undefined ? [] : [...events.slice(0, -1), { ...last, countersign: markOf(marked) }]
-}
-
-function streamAnswer(pending: PendingRequest, hold: StreamHold): ModelAnswer {
-  const came = { complete: hold.complete(), contradiction: hold.contradiction(), streamed: true }
-  return answerOf(pending, hold.response(), came)
 }

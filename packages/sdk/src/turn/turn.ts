@@ -1,55 +1,37 @@
 import { readResponse } from '@countersign/engine'
-import type { NarrowedTool } from '@countersign/protocol'
-import type { ProposalVerdict } from '../authority/authority.js'
+import type { OpenCall } from '../authority/open-calls.js'
+import { notExecuted } from '../authority/receipts.js'
 import type { JsonObject } from '../base/json-object.js'
 import { startAge } from '../base/start-age.js'
-import type { Provider, RequestView } from '../providers/provider.js'
+import type { Provider } from '../providers/provider.js'
 import { explainToModel } from '../session/core/gate.js'
 import type { SessionContext } from '../session/core/session-context.js'
 import type { QueuePlace } from '../session/core/turn-queue.js'
 import type { DecidedAnswer } from '../session/core/verdicts.js'
-import { checkConstraints } from './check-constraints.js'
-import { requestAgain } from './judge-answer.js'
-import {
-  type AnswerContext,
-  type AnswerResult,
-  costOnly,
-  giveUp,
-  noteAnswer,
-  openCalls,
-  passThroughGate,
-  proposeAgain,
-  proposeAnswer,
-  proposedCalls,
-  readAnswer,
-  seenAnswer,
-  watchAnswer,
-} from './judge-turn.js'
-import {
-  narrowRequest,
-  openRequest,
-  preflightOf,
-  refuseNested,
-  refuseUngovernable,
-  resolveEarlierCalls,
-  waitsForOthers,
-} from './prepare-turn.js'
-import { type RegisteredCalls, registerCalls } from './register-calls.js'
-import type { AbandonedAnswer, ModelAnswer, Prepared, TurnHooks, TurnRequest, TurnResult } from './turn-hooks.js'
+import { passThroughGate, requestAgain, type Shown, seenAnswer } from './apply-verdict.js'
+import { GRACE_MS, settleEarlier, type WaitsFor, waitForEarlier } from './earlier-calls.js'
+import { preflight } from './preflight.js'
+import { costOnly, propose, proposeOnce } from './propose.js'
+import { type Answer, type Came, capture, readAnswer } from './read-answer.js'
+import { type Asked, openConversation, readRequest, refuseUngovernable } from './read-request.js'
+import { allowedCalls, register } from './register.js'
 
-/** A turn that came beside another lets the program run the calls of that one first. */
-const GRACE_MS = 2_000
+/** One governed call of a model, with its retries: whoever asks the model does so between these. */
+export interface Turn {
+  /** The model may be asked again after an answer: then its streams are joined. */
+  readonly mayRetry: boolean
+  /** Before the model is asked, each time. Throwing means that it is not asked. */
+  prepare(request: JsonObject): Promise<Asked>
+  /** Once per answer, before the program sees a part of any tool call. Throwing is what the program then sees. */
+  judge(asked: Asked, came: Came): Promise<Shown>
+  /** There is nothing to judge: the model call failed, or the program left the stream. Never throws. */
+  abandon(asked: Asked, left: Left): Promise<void>
+}
 
-/** A turn under the rules of its session: preflight, narrowed request, proposal, checkpoints, gate. */
-interface Turn {
-  readonly session: SessionContext
-  readonly provider: Provider
-  /** In the queue of the session's turns; null where this one has not entered, or has left. */
-  place: QueuePlace | null
-  /** Null until the first request is prepared. */
-  asked: TurnRequest | null
-  retriesLeft: number
-  readonly options: TurnOptions
+export interface Left {
+  readonly why: 'failed' | 'left'
+  /** What had been received; null when nothing had. */
+  readonly response: JsonObject | null
 }
 
 export interface TurnOptions {
@@ -59,213 +41,165 @@ export interface TurnOptions {
   readonly asksLater?: boolean
   /** Called with each answer of the model that was judged. */
   readonly onDecided?: ((answer: DecidedAnswer) => void) | undefined
-  /** Calls that this turn may not settle: of another face of the session, in this process or another. */
-  readonly waitsFor?: ((callId: string) => boolean) | undefined
+  readonly waitsFor?: WaitsFor | undefined
 }
 
-export interface GovernedTurn extends TurnHooks {
-  /** The tools that were taken out of the request. */
-  removed(): readonly NarrowedTool[]
-}
+/** A turn under the rules of its session: preflight, narrowed request, proposal, checkpoints, gate. */
+export function beginTurn(session: SessionContext, provider: Provider, options: TurnOptions): Turn {
+  const { waitsFor = () => false } = options
+  /** In the queue of the session's turns; null where this one has not entered, or has left. */
+  let place: QueuePlace | null = null
+  let { retries } = options
 
-export function createTurn(session: SessionContext, provider: Provider, options: TurnOptions): GovernedTurn {
-  const turn: Turn = { session, provider, place: null, asked: null, retriesLeft: options.retries, options }
-  return {
-    prepare: (request) => prepare(turn, request),
-    judge: (answer) => judge(turn, answer),
-    abandon: (answer) => abandon(turn, answer),
-    removed: () => (onlyWatches(turn) ? [] : (turn.asked?.prepared?.removed ?? [])),
-    mayRetry: () => options.retries > 0 && !onlyWatches(turn),
-    onlyWatches: () => onlyWatches(turn),
+  function leave(): void {
+    place?.leave()
+    place = null
   }
-}
 
-function onlyWatches({ session, asked }: Turn): boolean {
-  const prepared = asked?.prepared ?? null
-  return prepared === null || session.stance(prepared.by) !== 'enforce'
-}
+  async function enter(): Promise<void> {
+    if (place !== null) return
+    place = session.queue.enter()
+    if (place.turnBefore === null) return
+    await place.turnBefore
+    await session.calls.whenResolved(GRACE_MS)
+  }
 
-async function prepare(turn: Turn, request: JsonObject): Promise<Prepared> {
-  const { session, provider } = turn
-  session.assertUsable()
-  const view = provider.readRequest(request)
-  try {
+  async function prepare(request: JsonObject): Promise<Asked> {
+    session.assertUsable()
+    const asked = readRequest(provider, request)
     await session.ready()
-    if (!session.mayBlock()) return prepareWatched(turn, request, view)
-    refuseNested(session, view)
-    session.rules().checkProvider(provider.name, view.model)
-    const turnBefore = enterQueue(turn, view)
-    if (turnBefore !== null) {
-      await turnBefore
-      await session.calls.whenResolved(GRACE_MS)
-    }
+    if (!session.mayBlock()) return watch(asked)
+    refuseUngovernable(session, asked)
+    const hasTools = asked.view.tools.length > 0
+    if (hasTools) await enter()
     session.assertUsable()
     // Turns before this one in the queue may have left something to answer.
     const completed = session.continuations.completion(provider, request)
-    const asked = openRequest(session, provider, request, view)
-    turn.asked = asked
-    refuseUngovernable(view)
-    if (view.tools.length > 0) {
-      if (!session.calls.isIdle()) {
-        await session.calls.whenIdle({ onLongWait: session.notes.toolWaits })
-        session.assertUsable()
-      }
-      await waitForOthers(turn)
-      resolveEarlierCalls(session, provider, asked)
-      await session.deliver()
+    openConversation(session, asked)
+    if (hasTools) {
+      await waitForEarlier(session, waitsFor)
+      await settleEarlier(session, asked)
     }
-    const isShared = session.settings.shared !== null
-    const preflight = preflightOf(session.authority().plan, provider, asked, isShared, turn.options.waitsFor)
-    const result = await session.authority().preflight(preflight)
-    const prepared = narrowRequest(session, provider, asked, preflight, result)
-    if ('request' in prepared) return { request: completed(prepared.request) }
-    session.continuations.saidInstead(provider, request, prepared.said)
-    leaveQueue(turn)
-    return prepared
-  } catch (error) {
-    leaveQueue(turn)
-    throw error
+    await preflight(session, asked, waitsFor)
+    if (asked.said === null) asked.sent = completed(asked.sent)
+    else {
+      session.continuations.saidInstead(provider, request, asked.said)
+      leave()
+    }
+    return asked
   }
-}
 
-/** Whoever makes the calls of another face, or sees their results, says what became of them. */
-async function waitForOthers({ session: { calls }, options: { waitsFor } }: Turn): Promise<void> {
-  if (waitsFor === undefined) return
-  const others = (): boolean => [...calls.allowed(), ...calls.asking()].some(({ callId }) => waitsFor(callId))
-  if (!others()) return
-  await calls.whenResolved(GRACE_MS)
-  if (others()) throw waitsForOthers()
-}
-
-/** Judges what it can and leaves the request as it is: not even a failure of the judgement has a consequence. */
-async function prepareWatched(turn: Turn, request: JsonObject, view: RequestView): Promise<Prepared> {
-  const { session, provider } = turn
-  session.assertUsable()
-  try {
-    const asked = openRequest(session, provider, request, view)
-    turn.asked = asked
-    if (session.stance('local') === 'log') return { request }
-    session.rules().checkProvider(provider.name, view.model)
-    if (view.tools.length > 0) {
-      resolveEarlierCalls(session, provider, asked)
-      await session.deliver()
-    }
-    const isShared = session.settings.shared !== null
-    const preflight = preflightOf(session.authority().plan, provider, asked, isShared)
-    const result = await session.authority().preflight(preflight)
-    narrowRequest(session, provider, asked, preflight, result)
-  } catch (error) {
+  /** Judges what it can and leaves the request as it is: not even a failure of the judgement has a consequence. */
+  async function watch(asked: Asked): Promise<Asked> {
     session.assertUsable()
-    session.notes.failed(error)
-  }
-  return { request }
-}
-
-/** The end of the turn before; null when this one need not wait for any. */
-function enterQueue(turn: Turn, view: RequestView): Promise<void> | null {
-  if (view.tools.length === 0 || !turn.session.mayBlock() || turn.place !== null) return null
-  turn.place = turn.session.queue.enter()
-  return turn.place.turnBefore
-}
-
-function leaveQueue(turn: Turn): void {
-  turn.place?.leave()
-  turn.place = null
-}
-
-async function judge(turn: Turn, answer: ModelAnswer): Promise<TurnResult> {
-  const { session, provider, asked, place } = turn
-  if (asked === null) throw new Error('a turn is judged before it was prepared')
-  place?.stay()
-  try {
-    const context = readAnswer(session, provider, asked, answer)
-    const { prepared } = asked
-    if (prepared === null) {
-      noteAnswer(context, 'log', [], null)
-      noteDecided(turn, context, NOT_ENFORCED)
-      return conclude(turn, context, { action: 'release' })
-    }
-    session.assertUsable()
-    const stance = session.stance(prepared.by)
-    if (stance !== 'enforce') {
-      await watchAnswer(context, prepared, stance)
-      noteDecided(turn, context, NOT_ENFORCED)
-      return conclude(turn, context, { action: 'release' })
-    }
-    const ageMs = startAge()
-    let verdict: ProposalVerdict
     try {
-      verdict = await proposeAnswer(context, prepared, session.settings.gate)
+      openConversation(session, asked)
+      if (session.stance('local') === 'log') return asked
+      session.rules().checkProvider(provider.name, asked.view.model)
+      if (asked.view.tools.length > 0) await settleEarlier(session, asked)
+      await preflight(session, asked, waitsFor)
     } catch (error) {
-      verdict = await proposeAgain(context, prepared, error)
+      session.assertUsable()
+      session.notes.failed(error)
     }
+    return asked
+  }
+
+  async function judge(asked: Asked, came: Came): Promise<Shown> {
+    place?.stay()
+    const answer = readAnswer(session, asked, came)
+    if (asked.prepared !== null) session.assertUsable()
+    if (asked.stance !== 'enforce') return watchAnswer(answer)
+    const ageMs = startAge()
+    const verdict = await propose(session, answer)
     asked.trace.decided(verdict.decisions)
-    const approver = turn.options.asksLater && session.approver.onCheckpoint === undefined ? 'later' : session.approver
-    const registered = await registerCalls(verdict, proposedCalls(context, ageMs), approver)
-    const calls = session.settings.shared === null ? registered : checkConstraints(session, registered)
-    noteAnswer(context, 'enforce', calls.decisions, verdict.by)
+    const calls = await register(session, allowedCalls(answer, verdict, ageMs), options.asksLater === true)
+    const { open, asking, stopped, decisions } = calls
+    capture(session, answer, decisions, verdict.by)
+    const all = [...open, ...asking, ...stopped]
     try {
       // People take their time: the session may have been killed meanwhile.
       session.assertUsable()
     } catch (error) {
-      await giveUp(session, [...calls.open, ...calls.asking, ...calls.stopped])
+      await giveUp(all)
       throw error
     }
-    const result = passThroughGate(context, calls.decisions)
-    if (result.action !== 'refuse') {
-      openCalls(context, calls.asking.length === 0 ? calls.open : [...calls.open, ...calls.asking])
-      noteDecided(turn, context, calls)
+    const result = passThroughGate(session, answer, decisions)
+    session.continuations.answered(provider, asked.request, seenAnswer(came, result))
+    if (result.action === 'refuse') {
+      await giveUp(all)
+      if (retries-- === 0) throw result.error
+      const { blocked } = result.error.decision
+      session.conversations.wrote(explainToModel(blocked))
+      return { action: 'retry', request: requestAgain(answer, blocked) }
     }
-    const notRun = result.action === 'refuse' ? [...calls.open, ...calls.asking, ...calls.stopped] : calls.stopped
-    if (notRun.length > 0) await giveUp(session, notRun)
-    return conclude(turn, context, result)
-  } catch (error) {
-    leaveQueue(turn)
-    throw error
-  }
-}
-
-function noteDecided({ options }: Turn, { response }: AnswerContext, calls: RegisteredCalls | null): void {
-  options.onDecided?.({
-    response,
-    decisions: calls?.decisions ?? [],
-    asking: calls?.asking ?? [],
-    isEnforced: calls !== null,
-  })
-}
-
-const NOT_ENFORCED = null
-
-/** The program gets the answer or the error, unless the model is asked again. */
-function conclude(turn: Turn, { asked, answer }: AnswerContext, result: AnswerResult): TurnResult {
-  const { session, provider } = turn
-  session.continuations.answered(provider, asked.request, seenAnswer(answer, result))
-  if (result.action !== 'refuse') {
-    leaveQueue(turn)
+    // From here on wrapped tools may run these calls.
+    session.calls.add([...open, ...asking])
+    asked.trace.add('finalize', 'pass')
+    options.onDecided?.({ response: answer.read, decisions, asking, isEnforced: true })
+    await giveUp(stopped)
+    leave()
     return result
   }
-  if (turn.retriesLeft === 0) throw result.error
-  turn.retriesLeft--
-  session.conversations.wrote(explainToModel(result.error.decision.blocked))
-  return { action: 'retry', request: requestAgain(provider, asked, answer, result.error.decision.blocked) }
-}
 
-/** Nothing is released, and what the model used still counts. */
-async function abandon(turn: Turn, answer: AbandonedAnswer): Promise<void> {
-  const { session, asked } = turn
-  try {
-    const prepared = asked?.prepared ?? null
-    if (prepared === null) return
-    asked?.trace.add('llm_call', 'block', { reason: answer.why })
-    const read = answer.response === null ? null : readResponse(answer.response)
-    // A stream that failed has no usage to count, but the provider may have run something by then.
-    if (read === null || (answer.why === 'failed' && read.providerRun.length === 0)) {
-      return session.authority().abandon(prepared)
+  /** Judges without a consequence: not even a failure of the judgement has one. */
+  async function watchAnswer(answer: Answer): Promise<Shown> {
+    const { asked, came, read } = answer
+    const { prepared, stance } = asked
+    let watched: ReturnType<typeof allowedCalls>['decisions'] = []
+    try {
+      const ageMs = startAge()
+      if (prepared !== null) {
+        const verdict = await proposeOnce(session, answer, prepared, 'strip_blocked')
+        asked.trace.decided(verdict.decisions)
+        const { open, decisions } = allowedCalls(answer, verdict, ageMs)
+        session.calls.add(open)
+        session.notes.watched(stance, prepared.removed, decisions)
+        watched = decisions
+      }
+    } catch (error) {
+      session.notes.failed(error)
     }
-    await session.authority().propose(costOnly(prepared, read, session.settings.gate))
-  } catch (error) {
-    session.notes.failed(error)
-  } finally {
-    leaveQueue(turn)
+    capture(session, answer, watched, prepared?.by ?? null)
+    options.onDecided?.({ response: read, decisions: [], asking: [], isEnforced: false })
+    session.continuations.answered(provider, asked.request, seenAnswer(came, { action: 'release' }))
+    leave()
+    return { action: 'release' }
+  }
+
+  /** These calls do not run, and their outcome is reported. */
+  async function giveUp(calls: readonly OpenCall[]): Promise<void> {
+    for (const call of calls) session.calls.resolve(call, notExecuted(call))
+    if (calls.length > 0) await session.deliver()
+  }
+
+  /** Nothing is released, and what the model used still counts. */
+  async function abandon({ prepared, trace }: Asked, { why, response }: Left): Promise<void> {
+    try {
+      if (prepared === null) return
+      trace.add('llm_call', 'block', { reason: why })
+      const read = response === null ? null : readResponse(response)
+      // A stream that failed has no usage to count, but the provider may have run something by then.
+      const hasCost = read !== null && (why === 'left' || read.providerRun.length > 0)
+      if (hasCost) await session.authority().propose(costOnly(prepared, read, session.settings.gate))
+      else session.authority().abandon(prepared)
+    } catch (error) {
+      session.notes.failed(error)
+    } finally {
+      leave()
+    }
+  }
+
+  const leaving = <T>(work: Promise<T>): Promise<T> =>
+    work.catch((error): never => {
+      leave()
+      throw error
+    })
+
+  return {
+    mayRetry: options.retries > 0,
+    prepare: (request) => leaving(prepare(request)),
+    judge: (asked, came) => leaving(judge(asked, came)),
+    abandon,
   }
 }
