@@ -31,7 +31,7 @@ export const gatewaySabotages: Bugs = {
       to: 'if (!isOutage(error) || error.code === null) {',
     },
   ],
-  'packages/sdk/src/authority/server/governed-authority.ts': [
+  'packages/sdk/src/authority/remote/remote.ts': [
     { breaks: 'gateway.outage-retried', from: '{ attempts: 100 }', to: '{ attempts: 4 }' },
   ],
   'packages/sdk/src/adapters/claude/call-batches.ts': [

@@ -201,16 +201,21 @@ export const guaranteeSabotages: Bugs = {
       to: '({ ...call, arguments: call.arguments })',
     },
   ],
-  'packages/sdk/src/authority/server/outage.ts': [
+  'packages/sdk/src/authority/remote/link.ts': [
+    {
+      breaks: 'session.kill.not-held',
+      from: "create === null || create === 'unanswered'",
+      to: "create !== 'untried'",
+    },
     {
       breaks: 'state.unguarded.auto-kill',
-      from: 'if (unguarded <= maxUnguardedCalls) return',
-      to: 'if (unguarded <= maxUnguardedCalls + 1) return',
+      from: 'if (unguarded > maxUnguardedCalls) {',
+      to: 'if (unguarded > maxUnguardedCalls + 1) {',
     },
     {
       breaks: 'option.on-error.allow',
-      from: "if (onError === 'block' || client.now().replica === 'behind') throw",
-      to: "if (onError !== 'block' || client.now().replica === 'behind') throw",
+      from: "if (onError === 'block' || !isKnown) throw",
+      to: "if (onError !== 'block' || !isKnown) throw",
     },
   ],
   'packages/engine/src/response/read-call.ts': [
@@ -287,10 +292,10 @@ export const guaranteeSabotages: Bugs = {
       to: '',
     },
   ],
-  'packages/sdk/src/authority/server/governed-authority.ts': [
+  'packages/sdk/src/authority/remote/remote.ts': [
     {
       breaks: 'guarantee.processes.known-stop',
-      from: "?? (results.some(({ late }) => late) ? 'lost' : null)",
+      from: "if (results.some(({ late }) => late)) link.noteStop('lost')",
       to: '',
     },
   ],
@@ -301,18 +306,11 @@ export const guaranteeSabotages: Bugs = {
       to: '',
     },
   ],
-  'packages/sdk/src/authority/server/server-session.ts': [
+  'packages/sdk/src/authority/remote/session-api.ts': [
     {
       breaks: 'session.other-contracts',
       from: "if (held.session.compiled_hash !== options.compiled.hash) throw otherPlan(identity.sessionId)\n      const recovered = await transport.call('recoverSession', { params, body }, limits)",
       to: "const recovered = await transport.call('recoverSession', { params, body }, limits)\n      if (held.session.compiled_hash !== options.compiled.hash) throw otherPlan(identity.sessionId)",
-    },
-  ],
-  'packages/sdk/src/authority/server/controls.ts': [
-    {
-      breaks: 'session.kill.not-held',
-      from: "session === 'open' || session === 'unanswered'",
-      to: "session !== 'unopened'",
     },
   ],
 }

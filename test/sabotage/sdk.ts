@@ -35,8 +35,18 @@ export const sdkSabotages: Bugs = {
       to: 'totalErrors: facts.otherErrors',
     },
   ],
-  'packages/sdk/src/authority/server/session-replica.ts': [
-    { breaks: 'health.total-blocks', from: 'local.watches || advises', to: 'local.watches' },
+  'packages/sdk/src/authority/remote/link.ts': [
+    {
+      breaks: 'option.max-unguarded-calls.kills',
+      from: 'unguarded > maxUnguardedCalls)',
+      to: 'unguarded > maxUnguardedCalls + 1)',
+    },
+    {
+      breaks: 'state.server-failure.blocks',
+      from: "onError === 'block' || !isKnown",
+      to: '!isKnown',
+    },
+    { breaks: 'health.total-blocks', from: 'local.watches || options.advises', to: 'local.watches' },
   ],
   'packages/sdk/src/base/health-snapshot.ts': [
     { breaks: 'health.cluster-detected', from: 'cluster.isWorker || appInstance !== null', to: 'appInstance !== null' },
@@ -170,23 +180,11 @@ export const sdkSabotages: Bugs = {
   'packages/sdk/src/base/deep-freeze.ts': [
     { breaks: 'snapshot.immutable', from: '  for (const part of Object.values(value)) deepFreeze(part)\n', to: '' },
   ],
-  'packages/sdk/src/authority/server/outage.ts': [
-    {
-      breaks: 'option.max-unguarded-calls.kills',
-      from: 'unguarded <= maxUnguardedCalls',
-      to: 'unguarded <= maxUnguardedCalls + 1',
-    },
-    {
-      breaks: 'state.server-failure.blocks',
-      from: "onError === 'block' || client.now().replica === 'behind'",
-      to: "client.now().replica === 'behind'",
-    },
-  ],
-  'packages/sdk/src/authority/server/governed-authority.ts': [
+  'packages/sdk/src/authority/remote/remote.ts': [
     {
       breaks: 'turn.server-decides',
       from: "      if (proposal.prepared.by === 'local') return",
-      to: "      const own = proposeTo(replica.current().fork(), proposal)\n      if (own.outcome === 'allowed' || proposal.prepared.by === 'local') return",
+      to: "      const own = judgeHere(link.newFork(), proposal)\n      if (own.outcome === 'allowed' || proposal.prepared.by === 'local') return",
     },
   ],
   'packages/sdk/src/clients/clients.ts': [

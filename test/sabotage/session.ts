@@ -2,6 +2,13 @@ import type { Bugs } from './sabotages.js'
 
 /** What a session gives its program: turns, runs, accessors, `fetch` and the governed client. */
 export const sessionSabotages: Bugs = {
+  'packages/sdk/src/session/core/snapshot.ts': [
+    {
+      breaks: 'session.get-state',
+      from: 'lastNarrowing: notes.narrowingSnapshot()',
+      to: 'lastNarrowing: null',
+    },
+  ],
   'packages/sdk/src/session/core/health.ts': [
     {
       breaks: 'session.get-health',
@@ -134,11 +141,6 @@ export const sessionSabotages: Bugs = {
       from: 'const isGiven = settings.tools !== null && !settings.wrapsLater',
       to: 'const isGiven = true',
     },
-    {
-      breaks: 'session.get-state',
-      from: 'this.#context.authority().snapshot(this.#context.notes.narrowingSnapshot())',
-      to: 'this.#context.authority().snapshot(null)',
-    },
   ],
   'packages/sdk/src/session/replay-session.ts': [
     { breaks: 'session.restore', from: '      unwrapClient(this.#original)\n', to: '' },
@@ -152,8 +154,8 @@ export const sessionSabotages: Bugs = {
     { breaks: 'session.get-last-trace', from: '      trace = begun\n', to: '      trace ??= begun\n' },
     {
       breaks: 'session.get-last-shadow-delta',
-      from: 'delta = deepFreeze(shadowDelta(authority().plan, currentPhase, removed, decisions))',
-      to: 'delta = deepFreeze(shadowDelta(authority().plan, currentPhase, [], decisions))',
+      from: 'delta = deepFreeze(shadowDelta(plan, current().state().phase, removed, decisions))',
+      to: 'delta = deepFreeze(shadowDelta(plan, current().state().phase, [], decisions))',
     },
     {
       breaks: 'session.get-last-shadow-delta.shadow-only',

@@ -20,8 +20,8 @@ import {
   createLocalSession,
   type LocalSessionOptions,
 } from '../../../packages/sdk/src/authority/local/local-session.js'
-import { createGovernedAuthority } from '../../../packages/sdk/src/authority/server/governed-authority.js'
-import { createServerSession } from '../../../packages/sdk/src/authority/server/server-session.js'
+import { createRemote } from '../../../packages/sdk/src/authority/remote/remote.js'
+import { createSessionApi } from '../../../packages/sdk/src/authority/remote/session-api.js'
 import { createTransport } from '../../../packages/sdk/src/authority/transport.js'
 import { exchangeBy } from '../../../packages/sdk/src/base/exchange.js'
 import { loadPolicyEvaluator } from '../../../packages/sdk/src/contracts/policy.js'
@@ -173,7 +173,7 @@ function caseOptions(run: Case, nowMs: () => number): { local: LocalSessionOptio
   }
 }
 
-type Compiled = Parameters<typeof createServerSession>[0]['compiled']
+type Compiled = Parameters<typeof createSessionApi>[0]['compiled']
 
 function localJudge(run: Case): Judge {
   let nowMs = Date.parse(CASE_TIME)
@@ -211,7 +211,7 @@ function serverJudge(run: Case, runtime: Runtime): Judge {
     exchange: exchangeBy(fetch),
   })
   const { identity } = local
-  const server = createServerSession({
+  const api = createSessionApi({
     transport,
     identity,
     compiled,
@@ -219,14 +219,16 @@ function serverJudge(run: Case, runtime: Runtime): Judge {
     workflow: null,
     takeover: false,
   })
-  const authority = createGovernedAuthority({
-    server,
+  const authority = createRemote({
+    api,
     local,
     onError: 'block',
     maxUnguardedCalls: 0,
     onInDoubt: undefined,
     report: () => {},
     onKilled: () => {},
+    advises: false,
+    isShared: false,
   })
   return {
     options: local,

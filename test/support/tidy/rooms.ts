@@ -33,7 +33,7 @@ export const ROOMS: Rooms = {
     'observe',
     'authority',
     'authority/local',
-    'authority/server',
+    'authority/remote',
     'session/core',
     'calls',
     'turn',

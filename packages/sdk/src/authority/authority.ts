@@ -6,12 +6,10 @@ import type {
   Gate,
   JsonValue,
   NarrowedTool,
-  NarrowingSnapshot,
   PendingCallView,
   ProposalCapture,
   Receipt,
   SessionStatus,
-  StateSnapshot,
 } from '@countersign/protocol'
 import type { OfferedTool } from '../providers/provider.js'
 
@@ -45,7 +43,6 @@ export interface Authority {
   setFilter(tools: readonly string[] | null): void
   kill(cause: KillCause): void
   reportBypass(method: string): void
-  snapshot(lastNarrowing: NarrowingSnapshot | null): StateSnapshot
   facts(): AuthorityFacts
   /** Delivers what has not reached the server yet, as far as it can be reached. */
   flush(): Promise<void>

@@ -22,6 +22,7 @@ import type { PersonsAnswer } from './core/checkpoints.js'
 import { sessionHealth } from './core/health.js'
 import { decider, type SessionContext } from './core/session-context.js'
 import type { ShadowDelta } from './core/shadow-delta.js'
+import { sessionSnapshot } from './core/snapshot.js'
 import type { TraceEntry } from './core/trace.js'
 import type { CallVerdict } from './core/verdicts.js'
 import { createSessionFetch } from './session-fetch.js'
@@ -222,7 +223,7 @@ export class Session<Tools = SomeTools> {
 
   /** The state of the session, as a frozen copy. */
   getState(): StateSnapshot {
-    return this.#context.authority().snapshot(this.#context.notes.narrowingSnapshot())
+    return sessionSnapshot(this.#context)
   }
 
   /** The health of the session, as a frozen copy. */

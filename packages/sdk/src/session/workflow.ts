@@ -30,11 +30,11 @@ export async function loadWorkflow(session: SessionContext): Promise<WorkflowVie
 }
 
 export async function offerHandoff(session: SessionContext, offer: HandoffOffer): Promise<HandoffView> {
-  const { transport, server } = await workflowOf(session)
+  const { transport, api } = await workflowOf(session)
   const { toRole, tools, note, expiresInSeconds, handoffId } = offer
   const body = {
     handoff_id: handoffId ?? `hnd_${randomUUID()}`,
-    fence: server.known().fence,
+    fence: api.known().fence,
     to_role: toRole,
     ...(tools !== undefined && { tools: [...tools] }),
     ...(note !== undefined && { note }),
@@ -87,12 +87,12 @@ async function endHandoff(
   move: 'completeHandoff' | 'reclaimHandoff',
   handoffId: string,
 ): Promise<HandoffView> {
-  const { transport, server, workflowId } = await workflowOf(session)
+  const { transport, api, workflowId } = await workflowOf(session)
   await session.calls.whenIdle({ onLongWait: session.notes.toolWaits })
   await session.deliver()
   await session.authority().flush()
   const params = { workflow_id: workflowId, handoff_id: handoffId }
-  const body = { session_id: session.settings.sessionId, fence: server.known().fence }
+  const body = { session_id: session.settings.sessionId, fence: api.known().fence }
   const { handoff } = await transport.call(move, { params, body }).catch(translated)
   return handoff
 }
@@ -129,10 +129,10 @@ async function workflowOf(session: SessionContext) {
   await session.ready()
   const { transport } = session
   const { workflow } = session.settings
-  const server = session.server()
-  if (transport === null || server === null || workflow === null) {
+  const api = session.api()
+  if (transport === null || api === null || workflow === null) {
     throw new ReplayConfigError('the session is not in a workflow: pass the options workflow, apiKey and tools', null)
   }
   await session.authority().start().catch(translated)
-  return { transport, server, workflowId: workflow.workflowId }
+  return { transport, api, workflowId: workflow.workflowId }
 }

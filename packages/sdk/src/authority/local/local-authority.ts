@@ -3,7 +3,6 @@ import { messageOf } from '../../base/diagnostics.js'
 import { ReplayConfigError, ReplayContractError, ReplayKillError, ReplayUnavailableError } from '../../base/errors.js'
 import type { SessionStore, StoredSession } from '../../options/session-store.js'
 import type { Authority, KillCause, PreflightRequest, PreflightResult } from '../authority.js'
-import { snapshotWith } from '../snapshot-with.js'
 import { createLocalSession, type LocalSessionOptions } from './local-session.js'
 
 export interface LocalAuthorityOptions {
@@ -167,8 +166,6 @@ export function createLocalAuthority({ local, store, onKilled }: LocalAuthorityO
     },
     kill,
     reportBypass() {},
-    snapshot: (lastNarrowing) =>
-      snapshotWith(session.state(), plan, { sessionId, lastNarrowing, killed: false, unguardedCalls: 0 }),
     facts: () => ({
       status: session.state().status,
       lost: false,

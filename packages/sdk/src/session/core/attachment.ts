@@ -1,5 +1,5 @@
 import type { Environment } from '@countersign/protocol'
-import { createBodyOf } from '../../authority/server/server-session.js'
+import { createBodyOf } from '../../authority/remote/session-api.js'
 import {
   type ReplyOf,
   ServiceFailure,

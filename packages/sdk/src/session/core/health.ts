@@ -30,7 +30,7 @@ export interface HealthFacts {
 export function sessionHealth(session: SessionContext): HealthSnapshot {
   const { settings, notes, captures } = session
   const { mode, compat: compatEnforcement, governed, refusal, unjudged, attachment } = session.rules()
-  const { totalStepCount, totalBlockCount } = session.authority().snapshot(null)
+  const { stateVersion: totalSteps, totalBlocks } = session.authority().current().state()
   return healthOf({
     ...{ mode, compatEnforcement, governed, unjudged, attachment },
     refusing: refusal !== null,
@@ -38,8 +38,8 @@ export function sessionHealth(session: SessionContext): HealthSnapshot {
     bypassed: session.isBypassed(),
     authority: session.authority().facts(),
     clusterDetected: isClusterMember(settings.appInstance),
-    totalSteps: totalStepCount,
-    totalBlocks: totalBlockCount,
+    totalSteps,
+    totalBlocks,
     otherErrors: notes.errors() + captures.failures(),
     shadowEvaluations: notes.shadowEvaluations(),
   })

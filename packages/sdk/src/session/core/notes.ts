@@ -96,8 +96,8 @@ export function createNotes({ settings, report, rules, authority }: NotesOptions
       policyErrors(decisions)
       if (stance === 'shadow') {
         shadowEvaluations++
-        const { currentPhase } = authority().snapshot(null)
-        delta = deepFreeze(shadowDelta(authority().plan, currentPhase, removed, decisions))
+        const { plan, current } = authority()
+        delta = deepFreeze(shadowDelta(plan, current().state().phase, removed, decisions))
         return
       }
       if (removed.length > 0) report({ type: 'replay_advisory_narrow', session_id, removed })

@@ -3,8 +3,8 @@ import type { Authority, DecidedBy, KillCause } from '../../authority/authority.
 import { createLocalAuthority } from '../../authority/local/local-authority.js'
 import type { LocalSessionOptions } from '../../authority/local/local-session.js'
 import { createOpenCalls, type OpenCalls } from '../../authority/open-calls.js'
-import { createGovernedAuthority } from '../../authority/server/governed-authority.js'
-import { createServerSession, type ServerSession } from '../../authority/server/server-session.js'
+import { createRemote } from '../../authority/remote/remote.js'
+import { createSessionApi, type SessionApi } from '../../authority/remote/session-api.js'
 import { createTransport, type Transport } from '../../authority/transport.js'
 import { createReport } from '../../base/create-report.js'
 import type { Report } from '../../base/diagnostics.js'
@@ -40,7 +40,7 @@ export interface SessionContext {
   rules(): SessionRules
   authority(): Authority
   /** Null until the server decides, and where it never does. */
-  server(): ServerSession | null
+  api(): SessionApi | null
   stance(by: DecidedBy): Stance
   /** Verdicts can stop a call in this session, whoever gives them. */
   mayBlock(): boolean
@@ -81,7 +81,7 @@ export function createSessionContext(settings: ReplaySettings, providerName: str
   let hasEnded = false
   let isBypassed = false
   let gathering: NodeJS.Timeout | undefined
-  let server: ServerSession | null = null
+  let api: SessionApi | null = null
   let authority = authorityFor(null)
   const attaching = singleFlight(attach)
 
@@ -99,9 +99,9 @@ export function createSessionContext(settings: ReplaySettings, providerName: str
     if (!governed || transport === null) return createLocalAuthority({ local, store, onKilled })
     const { identity } = local
     const { compiled } = loaded
-    server = createServerSession({ transport, identity, compiled, provider: providerName, workflow, takeover, created })
+    api = createSessionApi({ transport, identity, compiled, provider: providerName, workflow, takeover, created })
     const decides = { onError, maxUnguardedCalls, onInDoubt, advises: compat === 'advisory' }
-    return createGovernedAuthority({ server, local, ...decides, report, onKilled, isShared: shared !== null })
+    return createRemote({ api, local, ...decides, report, onKilled, isShared: shared !== null })
   }
 
   /** Puts the approved plan in force, with everything that the program did in the meantime. */
@@ -147,7 +147,7 @@ export function createSessionContext(settings: ReplaySettings, providerName: str
     killed: killing.signal,
     rules: () => rules,
     authority: () => authority,
-    server: () => server,
+    api: () => api,
     stance,
     mayBlock: () => stance('local') === 'enforce' || stance('server') === 'enforce',
     async ready() {

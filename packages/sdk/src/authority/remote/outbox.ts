@@ -1,19 +1,18 @@
 import { LIMITS, type PendingCallView, type Receipt } from '@countersign/protocol'
-import { singleFlight } from '../../base/single-flight.js'
 import type { Evidence } from '../authority.js'
 import { isAboutContent } from '../refusals.js'
 import { ServiceRefusal, ServiceThrottled } from '../transport.js'
 
 /** Receipts that have not reached the server yet. They are sent in order, and again until they get there. */
-export interface ReceiptOutbox {
+export interface Outbox {
   add(receipts: readonly Receipt[]): void
-  /** Sends all that is unsent. Otherwise why not, as the transport throws it; then it is tried again later. */
-  deliver(): Promise<Delivery>
+  /** Sends all that is unsent; null then. Otherwise why not, as `send` throws it; then it is tried again later. */
+  deliver(send: SendReceipts): Promise<Undelivered | null>
   /**
    * The last chance of receipts that a used-up quota keeps back: tries for as long as one of a minute takes to fill, and
    * not at all where the server says that it takes longer. Returns how many it still keeps back.
    */
-  insist(): Promise<number>
+  insist(send: SendReceipts): Promise<number>
   count(): number
   /** Remembers the evidence of a call that was decided here, in case the server turns out to have allowed it too. */
   remember(evidence: Evidence): void
@@ -22,13 +21,11 @@ export interface ReceiptOutbox {
   stop(): void
 }
 
-export type Delivery = { readonly delivered: true } | { readonly delivered: false; readonly why: unknown }
+/** Throws what the transport throws. */
+export type SendReceipts = (receipts: readonly Receipt[]) => Promise<unknown>
 
-export interface ReceiptOutboxOptions {
-  /** Throws what the transport throws. */
-  readonly send: (receipts: readonly Receipt[]) => Promise<void>
-  readonly onFailure: (error: unknown) => void
-  readonly onRefusal: (error: ServiceRefusal) => void
+export interface Undelivered {
+  readonly why: unknown
 }
 
 const REMEMBERED = 256
@@ -36,7 +33,7 @@ const FIRST_RETRY_MS = 1_000
 const LONGEST_RETRY_MS = 30_000
 const QUOTA_FILLS_MS = 60_000
 
-export function createReceiptOutbox({ send, onFailure, onRefusal }: ReceiptOutboxOptions): ReceiptOutbox {
+export function createOutbox(): Outbox {
   let unsent: Receipt[] = []
   let retry: NodeJS.Timeout | undefined
   let retryMs = FIRST_RETRY_MS
@@ -44,61 +41,63 @@ export function createReceiptOutbox({ send, onFailure, onRefusal }: ReceiptOutbo
   /** How the last attempt found the quota used up; null: it did not. */
   let keptBack: ServiceThrottled | null = null
   const remembered = new Map<string, Evidence>()
-  const delivering = singleFlight(deliverAll)
+  let delivering: Promise<Undelivered | null> | null = null
 
-  const retryLater = (): void => {
+  const retryLater = (send: SendReceipts): void => {
     if (stopped || retry !== undefined) return
     retry = setTimeout(() => {
       retry = undefined
-      void deliver()
+      void deliver(send)
     }, retryMs)
     retry.unref()
     retryMs = Math.min(retryMs * 2, LONGEST_RETRY_MS)
   }
 
-  async function sendBatch(batch: readonly Receipt[]): Promise<void> {
+  async function sendBatch(batch: readonly Receipt[], send: SendReceipts): Promise<void> {
     try {
       await send(batch)
     } catch (error) {
       if (!(error instanceof ServiceRefusal) || saysNothingOfIt(error)) throw error
       const [receipt] = batch
       // One receipt that the server refuses must not hold up the others.
-      if (batch.length > 1) for (const one of batch) await sendBatch([one])
-      else if (receipt !== undefined && isAboutContent(error) && hasContent(receipt)) await sendBatch([bare(receipt)])
-      else onRefusal(error)
+      if (batch.length > 1) for (const one of batch) await sendBatch([one], send)
+      else if (receipt !== undefined && isAboutContent(error) && hasContent(receipt))
+        await sendBatch([bare(receipt)], send)
     }
   }
 
-  async function deliverAll(): Promise<Delivery> {
+  async function deliverAll(send: SendReceipts): Promise<Undelivered | null> {
     try {
       while (unsent.length > 0) {
         const batch = unsent.slice(0, LIMITS.receiptsPerBatch)
-        await sendBatch(batch)
+        await sendBatch(batch, send)
         unsent = unsent.slice(batch.length)
       }
       retryMs = FIRST_RETRY_MS
       keptBack = null
-      return { delivered: true }
+      return null
     } catch (error) {
       keptBack = error instanceof ServiceThrottled ? error : null
-      if (keptBack === null) onFailure(error)
-      retryLater()
-      return { delivered: false, why: error }
+      retryLater(send)
+      return { why: error }
     }
   }
 
-  async function insist(): Promise<number> {
+  async function insist(send: SendReceipts): Promise<number> {
     const endMs = performance.now() + QUOTA_FILLS_MS
     while (keptBack !== null && performance.now() + (keptBack.retryAfterMs ?? 0) < endMs) {
       await new Promise((resolve) => setTimeout(resolve, FIRST_RETRY_MS))
-      await deliver()
+      await deliver(send)
     }
     return keptBack === null ? 0 : unsent.length
   }
 
-  async function deliver(): Promise<Delivery> {
-    const done = await delivering.run()
-    return done.delivered && unsent.length > 0 ? deliver() : done
+  async function deliver(send: SendReceipts): Promise<Undelivered | null> {
+    delivering ??= deliverAll(send).finally(() => {
+      delivering = null
+    })
+    const undelivered = await delivering
+    return undelivered === null && unsent.length > 0 ? deliver(send) : undelivered
   }
 
   return {

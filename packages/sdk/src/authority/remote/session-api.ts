@@ -1,6 +1,7 @@
-import type { SessionState } from '@countersign/engine'
+import type { ReadResponse, SessionState } from '@countersign/engine'
 import {
   type CompiledSession,
+  type JsonValue,
   type LedgerHead,
   type PendingCallView,
   type PreflightReply,
@@ -12,13 +13,14 @@ import {
   type Usage,
 } from '@countersign/protocol'
 import { ReplayConfigError, ReplayContractError } from '../../base/errors.js'
+import { jsonOf } from '../../base/written-json.js'
 import type { JoinedWorkflow } from '../../options/workflow-settings.js'
 import type { ClaimedCall, PreflightRequest, ProposalRequest } from '../authority.js'
 import type { SessionIdentity } from '../local/local-session.js'
+import { isAboutContent } from '../refusals.js'
 import { type CallLimits, type ReplyOf, ServiceFailure, ServiceRefusal, type Transport } from '../transport.js'
-import { sendResponse } from './send-response.js'
 
-export interface ServerSessionOptions {
+export interface SessionApiOptions {
   readonly transport: Transport
   readonly identity: Omit<SessionIdentity, 'salt'>
   readonly compiled: { readonly hash: string; readonly session: CompiledSession }
@@ -31,7 +33,7 @@ export interface ServerSessionOptions {
 }
 
 /** The client side of one session on the server: every request, and what the replies have revealed about it so far. */
-export interface ServerSession {
+export interface SessionApi {
   /** Creates the session, or recovers one that another holder left. */
   open(limits?: CallLimits): Promise<Opened>
   preflight(preparedRequestId: string, request: PreflightRequest, limits?: CallLimits): Promise<PreflightReply>
@@ -66,12 +68,18 @@ export interface KnownSession {
   readonly ledger: LedgerHead | null
 }
 
+/** Sends a request of a session, and learns from what comes back. `take` gets an answer before anyone else does. */
+export type Exchange = <Reply>(
+  send: (api: SessionApi, limits: CallLimits | undefined) => Promise<Reply>,
+  take?: (reply: Reply) => void,
+) => Promise<Reply>
+
 export interface ProposalUsage {
   readonly model: string
   readonly usage: Usage | null
 }
 
-export function createServerSession(options: ServerSessionOptions): ServerSession {
+export function createSessionApi(options: SessionApiOptions): SessionApi {
   const { transport, identity } = options
   const params = { session_id: identity.sessionId }
   let known: KnownSession = { status: 'ACTIVE', fence: 0, stateVersion: 0, controlRevision: 0, ledger: null }
@@ -214,7 +222,7 @@ export function createBodyOf(identity: Omit<SessionIdentity, 'salt'>) {
 
 /** Null when another holder has the session: the way in is then to recover it. */
 async function createOrFindHeld(
-  { transport, identity, compiled, provider, workflow }: ServerSessionOptions,
+  { transport, identity, compiled, provider, workflow }: SessionApiOptions,
   limits?: CallLimits,
 ): Promise<ReplyOf<'createSession'> | null> {
   const { agent, environment } = identity
@@ -241,6 +249,40 @@ function joinOf({ workflowId, role, handoffId, definition }: JoinedWorkflow) {
     role,
     ...(handoffId !== undefined && { handoff_id: handoffId }),
     ...(definition !== undefined && { definition }),
+  }
+}
+
+/**
+ * Sends a model's response. Where the server cannot take all of it, what was read of it is sent alone: the request is
+ * not used up by the refusal, its cost must count, and its calls can still be judged.
+ */
+async function sendResponse<Reply>(
+  { response, read }: Pick<ProposalRequest, 'response' | 'read'>,
+  send: (response: JsonValue, isWhole: boolean) => Promise<Reply>,
+): Promise<Reply> {
+  // Hidden members of the client's objects stay behind.
+  const whole = jsonOf(response)
+  if (whole === undefined) return send(plainResponse(read), false)
+  try {
+    return await send(whole, true)
+  } catch (error) {
+    if (error instanceof ServiceRefusal && isAboutContent(error)) return send(plainResponse(read), false)
+    throw error
+  }
+}
+
+/** A call that cannot be judged goes without arguments, which blocks it. Null, where not even the calls can be read. */
+function plainResponse({ content, finishReason, calls, providerRun, problems }: ReadResponse): JsonValue {
+  if (problems.length > 0) return null
+  return {
+    content: content === null ? null : content.toWellFormed().replaceAll('\0', '\ufffd'),
+    finish_reason: finishReason,
+    provider_run: providerRun as unknown as JsonValue,
+    tool_calls: calls.map(({ id, name, argumentsText, problem }) => ({
+      id,
+      name,
+      arguments: problem === null ? argumentsText : null,
+    })),
   }
 }
 

@@ -1,0 +1,341 @@
+import { randomUUID } from 'node:crypto'
+import type { PendingCallView, Receipt, SessionStatus } from '@countersign/protocol'
+import { messageOf } from '../../base/diagnostics.js'
+import { ReplayContractError, ReplayUnavailableError } from '../../base/errors.js'
+import { singleFlight } from '../../base/single-flight.js'
+import type {
+  Authority,
+  Connection,
+  PreflightRequest,
+  PreflightResult,
+  ProposalRequest,
+  ProposalVerdict,
+} from '../authority.js'
+import { blockedDecision } from '../blocked-decision.js'
+import type { LocalSession } from '../local/local-session.js'
+import { errorOf, type StopReason } from '../refusals.js'
+import { type CallLimits, ServiceFailure, ServiceRefusal, ServiceThrottled } from '../transport.js'
+import { askAboutDoubt, type OnInDoubt, receiptsOfUnseen } from './catch-up.js'
+import { completeDecision, deniedSince } from './complete-decision.js'
+import { createControls } from './controls.js'
+import { createLink, type LinkOptions } from './link.js'
+import { awayIn, liveIn, type Mode } from './mode.js'
+import { createOutbox } from './outbox.js'
+
+export interface RemoteOptions extends LinkOptions {
+  readonly onInDoubt: OnInDoubt | undefined
+}
+
+/** The model has answered: as long as `timeoutMs` allows, its answer waits for a server that is started again. */
+const PATIENT: CallLimits = { attempts: 100 }
+
+/** Nobody waits long for a session to end. */
+const ENDING: CallLimits = { attempts: 2, timeoutMs: 2_000 }
+
+/** Refusals that say no more than that this client is behind: it catches up and asks again. */
+const BEHIND: ReadonlySet<string> = new Set(['STATE_STALE', 'PENDING_CALLS', 'SESSION_RECOVERING'])
+const CATCH_UPS = 2
+
+/** The server decides. While it cannot be asked, and `onError` is `allow`, a fork of the mirror of its session does. */
+export function createRemote(options: RemoteOptions): Authority {
+  const { api, local, onError, onInDoubt, report, isShared } = options
+  const { plan, identity } = local
+  const { sessionId: session_id } = identity
+  const outbox = createOutbox()
+  const controls = createControls(report, session_id)
+  const link = createLink(options, controls)
+  const { exchange, live, move, fork, mirror, follow, assertRunning, whenOpened } = link
+  const resolving = singleFlight(resolveDoubt)
+  const askOnce = askAboutDoubt(onInDoubt, report)
+  /** Requests that a control would make stale, were it sent now. */
+  let prepared = 0
+
+  const current = (): LocalSession => fork() ?? mirror()
+  const saltOf: Authority['saltOf'] = (by) => (by === 'server' ? mirror() : current()).salt
+
+  /** Once for all turns that wait. The program is asked once, even where the receipts must be sent again. */
+  async function resolveDoubt(): Promise<void> {
+    const doubt = live()
+    if (doubt.is !== 'in_doubt') return
+    const receipts = await askOnce(doubt.calls)
+    await exchange((server) => server.submit(receipts))
+    if (live() === doubt) move({ event: 'doubt_resolved' })
+  }
+
+  const submit = (receipts: readonly Receipt[]) =>
+    exchange(
+      (server, limits) => server.submit(receipts, limits),
+      ({ results }) => {
+        follow((session) => session.receive(receipts))
+        // Evidence of a session that still takes calls is late only where it comes from a former holder.
+        if (results.some(({ late }) => late)) link.noteStop('lost')
+      },
+    )
+
+  /** A refusal is what the program should hear; anything else is one more sign that the server is away. */
+  async function deliverReceipts(): Promise<void> {
+    const undelivered = await outbox.deliver(submit)
+    if (undelivered === null) return
+    const { why } = undelivered
+    if (why instanceof ServiceRefusal) throw why
+    const detail = `receipts of earlier calls could not be delivered: ${messageOf(why)}`
+    throw new ServiceFailure(detail, { cause: why })
+  }
+
+  /** Everything that both sides must know before a request is prepared. */
+  async function catchUp(request: PreflightRequest): Promise<void> {
+    await link.open()
+    if (live().is === 'in_doubt') await resolving.run()
+    await controls.flush(exchange)
+    await deliverReceipts()
+    const behind = live()
+    if (behind.is !== 'behind') return
+    // What was decided here instead may still run; only a turn with tools has waited for it.
+    const seesAll = !behind.unseen || request.tools.length > 0
+    if (behind.unseen && seesAll) {
+      const { pending } = await exchange((server) => server.load())
+      const receipts = receiptsOfUnseen(pending, { outbox, request, salt: saltOf('server') })
+      if (receipts.length > 0) await exchange((server) => server.submit(receipts))
+    }
+    const state = await exchange((server) => server.loadState())
+    mirror().restore(state)
+    // The server does not know yet what was changed here meanwhile.
+    link.change(controls.replayOn)
+    if (seesAll && live() === behind) move({ event: 'caught_up' })
+  }
+
+  async function prepareOnServer(request: PreflightRequest): Promise<PreflightResult> {
+    for (let caughtUp = 0; ; caughtUp++) {
+      try {
+        await catchUp(request)
+        return await preflight(request)
+      } catch (error) {
+        if (!(error instanceof ServiceRefusal) || !BEHIND.has(error.code) || caughtUp === CATCH_UPS) throw error
+        const { pending: calls } = await exchange((server) => server.load())
+        const unseen = error.code === 'PENDING_CALLS' || isShared
+        const isDoubted = error.code === 'SESSION_RECOVERING' && calls.length > 0
+        move(isDoubted ? { event: 'doubted', calls, unseen } : { event: 'diverged', unseen })
+      }
+    }
+  }
+
+  async function preflight(request: PreflightRequest): Promise<PreflightResult> {
+    const id = `prq_${randomUUID()}`
+    const reply = await exchange(
+      (server, limits) => server.preflight(id, request, limits),
+      (news) => {
+        if (news.outcome !== 'blocked') return
+        const { reason, detail = null } = news
+        follow((session) => session.blockTurn({ prepared_request_id: id, reason, detail, model: request.model }))
+      },
+    )
+    if (reply.outcome === 'blocked') {
+      const { reason, detail, remedy } = reply
+      return { outcome: 'blocked', by: 'server', reason, detail, remedy }
+    }
+    const { prepared_request_id: preparedRequestId, allowed, removed } = reply
+    return { outcome: 'prepared', by: 'server', preparedRequestId, request, allowed, removed }
+  }
+
+  async function judgeOnServer(proposal: ProposalRequest): Promise<ProposalVerdict> {
+    const { usage, model } = proposal.read
+    const denied = controls.hasUnsent() ? deniedSince(local, current().state(), proposal) : NONE
+    const used = { model: model ?? proposal.prepared.request.model, usage }
+    const reply = await exchange(
+      (server) => server.propose(proposal, used, onError === 'block' ? PATIENT : undefined),
+      ({ decisions, proposal_id }) => follow((session) => session.follow(proposal, decisions, proposal_id)),
+    )
+    const decisions = reply.decisions.map((decision) => {
+      const remedy = decision.decision === 'allow' ? denied.get(decision.tool_name) : undefined
+      if (remedy !== undefined) return blockedDecision(decision, 'forbidden_tool', remedy)
+      return completeDecision(decision, plan, proposal)
+    })
+    return { by: 'server', outcome: reply.outcome, decisions }
+  }
+
+  /** A prepared request has been used, or will not be. */
+  function release(): void {
+    prepared = Math.max(0, prepared - 1)
+    sendControlsSoon()
+  }
+
+  /** In the background: the next turn sends them in any case, and throws when that fails. */
+  function sendControlsSoon(): void {
+    if (prepared > 0) return
+    whenOpened()
+      .then((isOpen) => (isOpen && prepared === 0 ? controls.flush(exchange) : undefined))
+      .catch(() => {})
+  }
+
+  async function pending(): Promise<readonly PendingCallView[]> {
+    const loaded = await exchange((server) => server.load())
+    return loaded.pending
+  }
+
+  /** Receipts, labels, filter and stops, as far as the server can be reached. */
+  async function deliverAll(): Promise<void> {
+    await Promise.all([outbox.deliver(submit), controls.stopsTried()])
+    if (controls.hasUnsent() && (await whenOpened())) await controls.flush(exchange).catch(() => {})
+  }
+
+  return {
+    plan,
+    saltOf,
+    current,
+    start: link.open,
+    assertRunning,
+    async preflight(request) {
+      assertRunning()
+      prepared++
+      try {
+        const reply = await prepareOnServer(request)
+        link.answered()
+        if (reply.outcome === 'blocked') release()
+        return reply
+      } catch (error) {
+        release()
+        return link.decidesHere(error).preflight(request, `prq_${randomUUID()}`)
+      }
+    },
+    async propose(proposal) {
+      assertRunning()
+      if (proposal.prepared.by === 'local') return judgeHere(fork() ?? link.newFork(), proposal)
+      try {
+        return await judgeOnServer(proposal)
+      } catch (error) {
+        if (isConsumed(error) && proposal.read.calls.length === 0) {
+          move({ event: 'diverged', unseen: false })
+          return { by: 'server', outcome: 'no_calls', decisions: [] }
+        }
+        try {
+          return judgeHere(link.decidesHere(error), proposal)
+        } finally {
+          // The server may have accepted it: then its calls wait, and nobody runs them.
+          const isLost = error instanceof ServiceFailure || error instanceof ServiceThrottled
+          if (isLost) move({ event: 'diverged', unseen: true })
+        }
+      } finally {
+        release()
+      }
+    },
+    abandon({ by }) {
+      if (by === 'server') release()
+    },
+    async submit(by, evidence) {
+      const receipts = evidence.map(({ receipt }) => receipt)
+      if (by === 'local') {
+        for (const item of evidence) outbox.remember(item)
+        fork()?.receive(receipts)
+        return
+      }
+      outbox.add(receipts)
+      await outbox.deliver(submit)
+    },
+    async confirm({ by, pendingCallId }) {
+      assertRunning()
+      if (by === 'local') return
+      try {
+        const waiting = await pending()
+        if (!waiting.some((call) => call.pending_call_id === pendingCallId && call.state === 'pending')) throw gone()
+      } catch (error) {
+        if (error instanceof ServiceRefusal) throw errorOf(error)
+        if (error instanceof ReplayContractError) throw error
+        const message = `the server could not confirm that the call may still run: ${messageOf(error)}`
+        if (onError === 'block') throw new ReplayUnavailableError(message, { cause: error })
+      }
+      assertRunning()
+    },
+    async claim({ by, ...call }) {
+      assertRunning()
+      if (by === 'local') return
+      try {
+        await exchange((server) => server.claim(call))
+      } catch (error) {
+        throw claimError(error)
+      }
+    },
+    waiting: async () => ((await whenOpened()) ? pending() : null),
+    addLabel(label) {
+      link.change((session) => session.addLabel(label))
+      controls.addLabel(label)
+      sendControlsSoon()
+    },
+    setFilter(tools) {
+      link.change((session) => session.setFilter(tools))
+      controls.setFilter(tools)
+      sendControlsSoon()
+    },
+    kill: link.kill,
+    reportBypass: link.bypass,
+    facts() {
+      const mode = link.mode()
+      const { errors, unguarded } = link.counts()
+      return {
+        status: (mode.is === 'stopped' ? STATUS_AFTER[mode.why] : undefined) ?? api.known().status,
+        lost: mode.is === 'stopped' && mode.why === 'lost',
+        connection: connectionIn(mode),
+        degradedLocal: fork() !== null,
+        undeliveredReceipts: outbox.count(),
+        inDoubt: inDoubtIn(mode),
+        unguardedCalls: unguarded,
+        errors,
+      }
+    },
+    flush: deliverAll,
+    // Another process may go on with a session that is shared.
+    async close(ends = !isShared) {
+      await deliverAll()
+      const kept = await outbox.insist(submit)
+      if (kept > 0) report({ type: 'replay_degraded', session_id, detail: keptBack(kept) })
+      // Where this cannot be said now, the lease of the session ends by itself.
+      const { is } = link.mode()
+      if (ends && is !== 'stopped' && is !== 'away' && (await whenOpened())) await api.end(ENDING).catch(() => {})
+      outbox.stop()
+    },
+  }
+}
+
+const NONE: ReadonlyMap<string, string> = new Map()
+
+const STATUS_AFTER: Readonly<Partial<Record<StopReason, SessionStatus>>> = {
+  killed: 'KILLED',
+  compromised: 'COMPROMISED',
+}
+
+function connectionIn(mode: Mode): Connection {
+  const live = liveIn(mode)
+  if (awayIn(mode) !== null) return 'down'
+  if (live.is !== 'new' || live.create === 'refused') return 'up'
+  return live.create === 'unanswered' ? 'down' : 'untried'
+}
+
+function inDoubtIn(mode: Mode): number {
+  const live = liveIn(mode)
+  return live.is === 'in_doubt' ? live.calls.length : 0
+}
+
+const keptBack = (receipts: number): string =>
+  `the session ends with ${receipts} ${receipts === 1 ? 'receipt' : 'receipts'} that the quota kept back: the server has no outcome of their calls`
+
+/** The answer to an accepted proposal was lost. Where nothing was called, there was nothing to learn from it. */
+const isConsumed = (error: unknown): boolean =>
+  error instanceof ServiceRefusal && error.code === 'PREPARED_REQUEST_CONSUMED'
+
+function judgeHere(session: LocalSession, proposal: ProposalRequest): ProposalVerdict {
+  return session.propose(proposal, { proposalId: `prp_${randomUUID()}`, pendingCallId: () => `pnd_${randomUUID()}` })
+}
+
+/** Another holder has taken the session over, or the call has an outcome: it may have run already. */
+const gone = (): ReplayContractError =>
+  new ReplayContractError('the call is no longer pending for this client', {
+    outcome: 'blocked',
+    decisions: [],
+    blocked: [],
+  })
+
+/** A call that the server no longer knows as waiting was settled, as one that another has taken will be. */
+function claimError(error: unknown): Error {
+  if (error instanceof ServiceRefusal) return error.code === 'NOT_FOUND' ? gone() : errorOf(error)
+  const message = `the server could not say whether the call is free to run, so that it did not run: ${messageOf(error)}`
+  return new ReplayUnavailableError(message, { cause: error })
+}
