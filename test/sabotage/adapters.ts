@@ -12,7 +12,7 @@ export const adapterSabotages: Bugs = {
   'packages/sdk/src/adapters/langchain/index.ts': [
     {
       breaks: 'face.langchain',
-      from: 'if (!run.ran) return told(request, handler, run.result)',
+      from: 'if (!run.ran) return told(request, handler, String(run.result))',
       to: 'if (!run.ran) return handler(request)',
     },
   ],

@@ -168,7 +168,7 @@ export const gatewaySabotages: Bugs = {
     },
   ],
   'packages/sdk/src/calls/invoke.ts': [
-    { breaks: 'gateway.claimed', from: '  if (claims) {', to: '  if (claims && session.killed.aborted) {' },
+    { breaks: 'gateway.claimed', from: '  if (isExclusive) {', to: '  if (isExclusive && session.killed.aborted) {' },
     {
       breaks: 'gateway.claimed',
       from: '    session.calls.drop(call)',

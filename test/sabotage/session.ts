@@ -91,13 +91,13 @@ export const sessionSabotages: Bugs = {
   'packages/sdk/src/calls/match-call.ts': [
     {
       breaks: 'open-session.runs-once',
-      from: 'if (changed.length > 0 || callId === undefined)',
-      to: 'if (callId === undefined)',
+      from: 'if (changed.length > 0 || callId === null)',
+      to: 'if (callId === null)',
     },
     {
       breaks: 'session.tools',
-      from: 'call.toolName === name && (callId === undefined || call.callId === callId)',
-      to: 'call.toolName === name',
+      from: 'call.toolName === tool && (callId === null || call.callId === callId)',
+      to: 'call.toolName === tool',
     },
   ],
   'packages/sdk/src/authority/local/local-session.ts': [

@@ -36,6 +36,7 @@ export type {
   SessionGate,
   ToolContext,
   ToolExecutor,
+  ToolInvocation,
   ToolMap,
 } from './options/replay-options.js'
 export type { SessionStore, StoredSession } from './options/session-store.js'

@@ -207,14 +207,14 @@ async function runProposedElsewhere(
 async function runCall(session: CallingSession, { id, call }: Pick<Waiting, 'id' | 'call'>): Promise<CallEnd> {
   let response: RpcResponse | null = null
   const { stopped } = call
-  const executor = async (judged: unknown, { signal }: { readonly signal: AbortSignal }) => {
+  const run = async (judged: unknown, { signal }: { readonly signal: AbortSignal }) => {
     if (stopped !== null) throw new NotExecutedError(stopped.why, { reason: stopped.reason })
     response = await call.run(judged, AbortSignal.any([signal, call.signal]))
     return evidenceOf(response)
   }
   try {
-    const run = await session.execute(id, { executor, args: call.arguments, claims: isOfModel(id) })
-    if (!run.ran) return refused(run.result)
+    const done = await session.execute(id, { run, args: call.arguments, exclusive: isOfModel(id) })
+    if (!done.ran) return refused(done.result)
     return answered(response, call.name)
   } catch (error) {
     if (stopped !== null && response === null) return refused(blockedText(call.name, stopped))

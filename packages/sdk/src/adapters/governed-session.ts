@@ -1,5 +1,6 @@
 import { ReplayConfigError } from '../base/errors.js'
-import type { ToolContext } from '../options/replay-options.js'
+import type { ToolRun } from '../calls/invoke.js'
+import type { ToolInvocation } from '../options/replay-options.js'
 import type { Session } from '../session/session.js'
 import type { SessionTurn, TurnInput } from '../session/session-turn.js'
 
@@ -9,63 +10,13 @@ export type GovernedSession = Pick<
   'sessionId' | 'prepare' | 'verdictOf' | 'execute' | 'settle' | 'answer' | 'addTools'
 >
 
-/** A call that a framework wants to run. */
-export interface FrameworkCall {
-  readonly callId: string
-  /** Of the tool that `run` runs. */
-  readonly toolName: string
-  /** As the framework would pass them on. */
-  readonly args: unknown
-  /** The framework's own run of the tool, with the arguments that were judged. */
-  run(judged: unknown, context: Pick<ToolContext, 'signal'>): unknown
-  /** Who approved the call, where the framework has asked a person; null where it has not. */
-  readonly approvedBy: string | null
-  /** Aborted where the framework gives the call up; undefined where it never does. */
-  readonly signal?: AbortSignal | undefined
-}
-
-/** What came of a call: the tool's result, or what the model is told in its place. */
-export type FrameworkResult =
-  | { readonly ran: true; readonly result: unknown }
-  | { readonly ran: false; readonly result: string }
-
 /** Runs a call of a framework for an allowed call of the session, once, and leaves a receipt. */
-export async function runFrameworkCall(session: GovernedSession, call: FrameworkCall): Promise<FrameworkResult> {
-  const { callId, toolName, args, approvedBy } = call
-  const verdict = session.verdictOf(callId)
-  if (verdict === null) return { ran: false, result: notProposed(toolName) }
-  if (verdict.verdict === 'ask' && approvedBy !== null && verdict.toolName === toolName) {
-    await session.answer(verdict.id, { decision: 'approve', decided_by: approvedBy })
-  }
-  return session.execute(callId, {
-    args,
-    tool: toolName,
-    executor: (judged, context) => {
-      const running = call.run(judged, context)
-      return call.signal === undefined ? running : untilGivenUp(running, call.signal)
-    },
-  })
-}
-
-/** So long a tool may still say how it ended after its framework gave it up. */
-const GIVEN_UP_GRACE_MS = 250
-
-/** The framework goes on without a tool that it gave up, and the next turn must not wait for that tool for ever. */
-function untilGivenUp(running: unknown, signal: AbortSignal): Promise<unknown> {
-  return new Promise((resolve, reject) => {
-    let timer: NodeJS.Timeout | undefined
-    const giveUp = (): void => {
-      const error = new DOMException('the framework gave the call up; its outcome is unknown', 'AbortError')
-      timer = setTimeout(() => reject(error), GIVEN_UP_GRACE_MS)
-    }
-    const ended = (): void => {
-      clearTimeout(timer)
-      signal.removeEventListener('abort', giveUp)
-    }
-    if (signal.aborted) giveUp()
-    else signal.addEventListener('abort', giveUp, { once: true })
-    Promise.resolve(running).then(resolve, reject).finally(ended)
-  })
+export async function invokeTool(
+  session: GovernedSession,
+  { callId, ...call }: ToolInvocation & { readonly callId: string },
+): Promise<Omit<ToolRun, 'error'>> {
+  if (session.verdictOf(callId) === null) return { ran: false, result: notProposed(call.tool) }
+  return session.execute(callId, call)
 }
 
 /** The time that the contract gives the tool was up: the tool has not said how it ended. */

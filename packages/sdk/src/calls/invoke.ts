@@ -7,10 +7,9 @@ import { executedReceipt, notExecuted } from '../authority/receipts.js'
 import { messageOf } from '../base/diagnostics.js'
 import { NotExecutedError, ReplayContractError, ReplayUnavailableError } from '../base/errors.js'
 import { startAge } from '../base/start-age.js'
-import type { ToolExecutor, ToolMap } from '../options/replay-options.js'
+import type { ToolExecutor, ToolInvocation, ToolMap } from '../options/replay-options.js'
 import { enforcementOf, explainToModel } from '../session/core/gate.js'
 import { decider, type SessionContext } from '../session/core/session-context.js'
-import type { MeantCall } from '../session/core/verdicts.js'
 import { matchCall } from './match-call.js'
 import { type Ran, runTool } from './run-tool.js'
 
@@ -32,21 +31,14 @@ export function wrapTools(
   session: SessionContext,
 ): Readonly<Record<string, WrappedTool>> {
   const wrapped: Record<string, WrappedTool> = Object.create(null)
-  for (const [name, executor] of tools) {
-    wrapped[name] = async (args, options = {}) => {
-      const run = await runWrapped({ name, executor, args, callId: options.callId }, session)
-      if (run.ran) return run.result
-      if (session.settings.gate === 'answer') return run.result
-      throw run.error
+  for (const [tool, run] of tools) {
+    wrapped[tool] = async (args, { callId = null } = {}) => {
+      const done = await invoke(session, { callId, tool, args, run })
+      if (done.ran || session.settings.gate === 'answer') return done.result
+      throw done.error
     }
   }
   return Object.freeze(wrapped)
-}
-
-export interface Invocation extends MeantCall {
-  readonly executor: ToolExecutor
-  /** Other processes may run the call, too. */
-  readonly claims?: boolean
 }
 
 /** The tool ran and gave this, or why it did not run. What the tool itself throws is thrown on. */
@@ -62,23 +54,23 @@ const refused = (error: ReplayContractError): ToolRun => ({
 })
 
 /** Runs a tool for the allowed call that is meant, and for no other. */
-export async function runWrapped(invocation: Invocation, session: SessionContext): Promise<ToolRun> {
+export async function invoke(session: SessionContext, invocation: ToolInvocation): Promise<ToolRun> {
   const { calls } = session
   const match = matchCall(calls.allowed(), invocation)
   if (match.call === null) {
     if (session.stance(decider(session)) !== 'enforce')
       return { ran: true, result: await runUnjudged(invocation, session) }
     if (match.meant === null) return refused(notAllowed(session, invocation))
-    session.notes.argumentsDiffer(invocation.name, match.changed, false)
+    session.notes.argumentsDiffer(invocation.tool, match.changed, false)
     await settle(match.meant, notExecuted(match.meant, 'execution_constraint_violated'), session)
     return refused(argumentsDiffer(session, match.meant, match.changed))
   }
   const { call, edited } = match
   calls.start(call)
-  if (edited.length > 0) session.notes.argumentsDiffer(invocation.name, edited, true)
+  if (edited.length > 0) session.notes.argumentsDiffer(invocation.tool, edited, true)
   let problem: ReplayContractError | null
   try {
-    problem = await guard(call, session, invocation.claims === true)
+    problem = await guard(call, session, invocation.exclusive === true)
   } catch (error) {
     // Whatever went wrong, nothing ran: a call left running would keep every later turn waiting.
     if (call.state === 'running') calls.resolve(call, notExecuted(call))
@@ -118,7 +110,11 @@ const reasonIn = ({ thrown }: Ran): BlockReason | null => (thrown instanceof Not
  * Everything that may have changed since the decision. A call that must not run is resolved as not executed, and why is
  * returned; null for one that may. Throws when nobody can say.
  */
-async function guard(call: OpenCall, session: SessionContext, claims: boolean): Promise<ReplayContractError | null> {
+async function guard(
+  call: OpenCall,
+  session: SessionContext,
+  isExclusive: boolean,
+): Promise<ReplayContractError | null> {
   const refuse = async (
     reason: BlockReason,
     { remedy, advice = remedy }: { readonly remedy: string; readonly advice?: string },
@@ -131,7 +127,7 @@ async function guard(call: OpenCall, session: SessionContext, claims: boolean): 
   // A kill stops tools everywhere, also where nothing is enforced.
   if (session.stance(call.by) !== 'enforce') return session.killed.aborted ? refuse('killed', WAS_KILLED) : null
   let ageMs = call.ageMs
-  if (claims) {
+  if (isExclusive) {
     ageMs = startAge()
     const notOurs = await claim(call, session)
     if (notOurs !== null) return notOurs
@@ -207,20 +203,20 @@ const WAS_KILLED = {
   advice: 'the session was killed; start a new one to continue',
 } as const
 
-function runUnjudged({ name, executor, args, callId }: Invocation, session: SessionContext): unknown {
+function runUnjudged({ tool, run, args, callId }: ToolInvocation, session: SessionContext): unknown {
   if (session.killed.aborted) {
     throw blocked(
       session,
-      blockedDecision({ tool_name: name, call_id: callId ?? '' }, 'killed', WAS_KILLED.remedy),
+      blockedDecision({ tool_name: tool, call_id: callId ?? '' }, 'killed', WAS_KILLED.remedy),
       WAS_KILLED.advice,
     )
   }
-  const id = callId ?? `${name}:unjudged`
-  return executor(args, { callId: id, idempotencyKey: id, signal: session.killed })
+  const id = callId ?? `${tool}:unjudged`
+  return run(args, { callId: id, idempotencyKey: id, signal: session.killed })
 }
 
 /** The call was blocked, or waits for a person, or nobody knows of it. */
-function notAllowed(session: SessionContext, invocation: Invocation): ReplayContractError {
+function notAllowed(session: SessionContext, invocation: ToolInvocation): ReplayContractError {
   const { call: givenUp } = matchCall(session.calls.givenUp(), invocation)
   if (givenUp !== null) {
     const decision = blockedDecision(givenUp.decision, 'execution_constraint_violated', GIVEN_UP.remedy)
@@ -252,12 +248,11 @@ function argumentsDiffer(
   return blocked(session, blockedDecision(decision, 'execution_constraint_violated', remedy), advice)
 }
 
-function noAllowedCall(session: SessionContext, { name, callId }: Invocation): ReplayContractError {
-  const which =
-    callId === undefined ? 'with these arguments' : `under the id ${JSON.stringify(callId)} with these arguments`
-  const advice = `no allowed call of ${name} ${which} is waiting; run a tool only for a call that create returned, unchanged and once`
+function noAllowedCall(session: SessionContext, { tool, callId }: ToolInvocation): ReplayContractError {
+  const which = callId === null ? 'with these arguments' : `under the id ${JSON.stringify(callId)} with these arguments`
+  const advice = `no allowed call of ${tool} ${which} is waiting; run a tool only for a call that create returned, unchanged and once`
   const decision = blockedDecision(
-    { tool_name: name, call_id: callId ?? '' },
+    { tool_name: tool, call_id: callId ?? '' },
     'execution_constraint_violated',
     NOT_OPEN,
   )

@@ -2,7 +2,7 @@ import { equalValues, parseStrictJson } from '@countersign/engine'
 import type { JsonObject, JsonValue } from '@countersign/protocol'
 import type { OpenCall } from '../authority/open-calls.js'
 import { jsonOf } from '../base/written-json.js'
-import type { MeantCall } from '../session/core/verdicts.js'
+import type { ToolInvocation } from '../options/replay-options.js'
 
 export type Match =
   /** Run this call. `edited` names arguments that a schema of the program filled in, dropped or converted. */
@@ -14,10 +14,11 @@ export type Match =
  * The allowed call that the program means: the one with this id, or with these arguments. A schema between the model and
  * the tool may add defaults, strip keys and convert types; a value that means something else is another call.
  */
-export function matchCall(allowed: readonly OpenCall[], { name, args, callId }: MeantCall): Match {
-  const candidates = allowed.filter(
-    (call) => call.toolName === name && (callId === undefined || call.callId === callId),
-  )
+export function matchCall(
+  allowed: readonly OpenCall[],
+  { tool, args, callId }: Pick<ToolInvocation, 'tool' | 'callId' | 'args'>,
+): Match {
+  const candidates = allowed.filter((call) => call.toolName === tool && (callId === null || call.callId === callId))
   const other = candidates.length > 0 ? undefined : allowed.find((call) => call.callId === callId)
   if (other !== undefined) return { call: null, meant: other, changed: [TOOL] }
   const same = candidates.find((call) => readingsOf(args, call).some((reading) => equalValues(call.arguments, reading)))
@@ -27,7 +28,7 @@ export function matchCall(allowed: readonly OpenCall[], { name, args, callId }: 
   const [given] = readingsOf(args, meant)
   const { edited, changed } = differencesOf(meant.arguments, given)
   // Without an id nothing but equal arguments says which call is meant.
-  if (changed.length > 0 || callId === undefined) return { call: null, meant, changed: [...changed, ...edited] }
+  if (changed.length > 0 || callId === null) return { call: null, meant, changed: [...changed, ...edited] }
   return { call: meant, edited }
 }
 

@@ -2,7 +2,7 @@ import type { OpenCall } from '../authority/open-calls.js'
 import type { Execution } from '../authority/receipts.js'
 import { startTool } from '../authority/running-tools.js'
 import { NotExecutedError } from '../base/errors.js'
-import type { ToolContext, ToolExecutor } from '../options/replay-options.js'
+import type { ToolContext, ToolInvocation } from '../options/replay-options.js'
 import type { SessionContext } from '../session/core/session-context.js'
 
 /** How a run of a tool ended, and what it threw, if it did. */
@@ -13,14 +13,14 @@ export interface Ran {
 
 /** Runs the executor of an allowed call with the arguments that were judged, within the tool's time. */
 export async function runTool(
-  { executor, args }: { readonly executor: ToolExecutor; readonly args: unknown },
+  { run, args, signal }: ToolInvocation,
   call: OpenCall,
   { calls, authority, killed }: SessionContext,
 ): Promise<Ran> {
   const startedAt = new Date()
   const timeoutMs = authority().plan.contracts.get(call.toolName)?.definition.timeouts?.total_ms
   const limit = createTimeLimit(killed)
-  const running = startTool(calls)
+  const tool = startTool(calls)
   try {
     // The tool gets the value that was judged, not an object that the program could still change: a custom tool its text.
     const judged = call.arguments
@@ -32,14 +32,15 @@ export async function runTool(
         return limit.signal()
       },
     }
-    const work = running.run(async () => executor(given, context))
+    const running = tool.run(async () => run(given, context))
+    const work = signal === undefined ? running : untilGivenUp(running, signal)
     const result = await (timeoutMs === undefined ? work : Promise.race([work, limit.expires(timeoutMs)]))
     return { evidence: { outcome: 'succeeded', startedAt, finishedAt: new Date(), result } }
   } catch (thrown) {
     const outcome = outcomeOf(thrown)
     return { evidence: { outcome, startedAt, finishedAt: new Date(), errorCode: codeOf(thrown) }, thrown }
   } finally {
-    running.end()
+    tool.end()
     limit.clear()
   }
 }
@@ -80,6 +81,27 @@ function createTimeLimit(killSignal: AbortSignal) {
       if (controller !== null) killSignal.removeEventListener('abort', onKill)
     },
   }
+}
+
+/** So long a tool may still say how it ended after its call was given up. */
+const GIVEN_UP_GRACE_MS = 250
+
+/** A framework goes on without a tool that it gave up, and the next turn must not wait for that tool for ever. */
+function untilGivenUp(running: Promise<unknown>, signal: AbortSignal): Promise<unknown> {
+  return new Promise((resolve, reject) => {
+    let timer: NodeJS.Timeout | undefined
+    const giveUp = (): void => {
+      const error = new DOMException('the framework gave the call up; its outcome is unknown', 'AbortError')
+      timer = setTimeout(() => reject(error), GIVEN_UP_GRACE_MS)
+    }
+    const ended = (): void => {
+      clearTimeout(timer)
+      signal.removeEventListener('abort', giveUp)
+    }
+    if (signal.aborted) giveUp()
+    else signal.addEventListener('abort', giveUp, { once: true })
+    running.then(resolve, reject).finally(ended)
+  })
 }
 
 const INTERRUPTIONS = new Set([

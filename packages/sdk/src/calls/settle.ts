@@ -3,24 +3,15 @@ import { OUTCOMES, type Outcome } from '@countersign/protocol'
 import { notExecuted, settledReceipt } from '../authority/receipts.js'
 import { ReplayConfigError } from '../base/errors.js'
 import { jsonOf } from '../base/written-json.js'
-import type { ToolExecutor, ToolMap } from '../options/replay-options.js'
+import type { ToolInvocation, ToolMap } from '../options/replay-options.js'
 import { type PersonsAnswer, refusedDecision, weighAnswer } from '../session/core/checkpoints.js'
 import { enforcementOf } from '../session/core/gate.js'
 import { decider, type SessionContext } from '../session/core/session-context.js'
 import { allowVerdict, blockVerdict, type CallVerdict } from '../session/core/verdicts.js'
-import { runWrapped, settle, type ToolRun } from './invoke.js'
+import { invoke, settle, type ToolRun } from './invoke.js'
 
-/** How a call is run. */
-export interface CallToRun {
-  /** The arguments of the program; they must be those that were judged. By default those are used. */
-  readonly args?: unknown
-  /** The tool that the executor runs, where a framework says it: it must be the one that was judged. */
-  readonly tool?: string
-  /** Runs the tool in place of the executor in the option `tools`. */
-  readonly executor?: ToolExecutor
-  /** Other processes that hold the session may run the call, too: the server says which of them does. */
-  readonly claims?: boolean
-}
+/** How a call is run, where not as it was judged, by the executor in the option `tools`. */
+export type CallToRun = Partial<Omit<ToolInvocation, 'callId'>>
 
 /** What became of a call that the program ran itself. */
 export interface Settlement {
@@ -42,19 +33,21 @@ export function addExecutors({ settings }: SessionContext, added: ToolMap): void
 /** Runs an allowed call, once; tells why a blocked one does not run. */
 export async function executeCall(session: SessionContext, callId: string, given: CallToRun): Promise<ToolRun> {
   const { calls, verdicts, settings } = session
-  const call = calls.allowed().find((one) => one.callId === callId) ?? verdicts.of(callId)
+  const verdict = verdicts.of(callId)
+  const call = calls.allowed().find((one) => one.callId === callId) ?? verdict
   if (call === null) throw unknownCall(callId)
-  const name = given.tool ?? call.toolName
-  const executor = given.executor ?? settings.tools?.get(name)
-  if (executor === undefined && verdicts.of(callId)?.verdict !== 'block') {
+  const { tool = call.toolName, args = call.arguments, approvedBy = null } = given
+  const run = given.run ?? settings.tools?.get(tool)
+  if (run === undefined && verdict?.verdict !== 'block') {
     throw new ReplayConfigError(
-      `session.run has no executor for ${name}: pass it in the option tools, or run the tool and call session.settle`,
+      `session.run has no executor for ${tool}: pass it in the option tools, or run the tool and call session.settle`,
       null,
     )
   }
-  const args = given.args === undefined ? call.arguments : given.args
-  const { claims = false } = given
-  return runWrapped({ name, executor: executor ?? neverRun, args, callId, claims }, session)
+  if (verdict?.verdict === 'ask' && approvedBy !== null && verdict.toolName === tool) {
+    await answerQuestion(session, verdict.id, { decision: 'approve', decided_by: approvedBy })
+  }
+  return invoke(session, { ...given, callId, tool, args, run: run ?? neverRun })
 }
 
 /** Whether a call of this tool, under this id, may be the one that somebody makes. */

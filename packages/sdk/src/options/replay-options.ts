@@ -32,6 +32,24 @@ export type ToolExecutor = (args: any, context: ToolContext) => unknown
 /** The tools of the program by name. */
 export type ToolMap = Readonly<Record<string, ToolExecutor>>
 
+/** A call of a tool that somebody wants run: the program, its framework, or a host of the gateway. */
+export interface ToolInvocation {
+  /** The id of the call; null where its arguments say which one is meant. */
+  readonly callId: string | null
+  /** The tool that `run` runs: it must be the one that was judged. */
+  readonly tool: string
+  /** They must be those that were judged. They are compared, and never passed on. */
+  readonly args: unknown
+  /** Runs the tool, with the arguments that were judged. */
+  readonly run: ToolExecutor
+  /** Other processes that hold the session may run the call, too: the server says which of them does. */
+  readonly exclusive?: boolean
+  /** Who approved the call, where somebody else than the session has asked a person. */
+  readonly approvedBy?: string | null
+  /** Aborted where the call is given up. Its tool has a moment to say how it ended; then that is unknown. */
+  readonly signal?: AbortSignal | undefined
+}
+
 /** A call whose outcome is unknown, because the process that ran it was lost. */
 export interface CallInDoubt {
   /** The id that the model gave the call. */

@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util'
-import { runFrameworkCall } from '../governed-session.js'
+import { invokeTool } from '../governed-session.js'
 import type { AiTool, AiTools, ExecuteOptions } from './ai-types.js'
 import type { AgentCalls } from './judge-parts.js'
 
@@ -23,9 +23,7 @@ function governTool(name: string, tool: AiTool, agent: AgentCalls): AiTool {
       return isIterable(output) ? lastOf(output, onPart) : output
     }
     const { abortSignal: signal } = options
-    return answerOf(
-      runFrameworkCall(agent.session, { callId: toolCallId, toolName: name, args: input, run, approvedBy, signal }),
-    )
+    return answerOf(invokeTool(agent.session, { callId: toolCallId, tool: name, args: input, run, approvedBy, signal }))
   }
   return {
     ...tool,
@@ -53,10 +51,10 @@ const withSignal = (options: ExecuteOptions, context: { readonly signal: AbortSi
 })
 
 /** The SDK tells the model the message of what a tool throws, as the tool's error. */
-async function answerOf(running: ReturnType<typeof runFrameworkCall>): Promise<unknown> {
+async function answerOf(running: ReturnType<typeof invokeTool>): Promise<unknown> {
   const run = await running
   if (run.ran) return run.result
-  throw new Error(run.result)
+  throw new Error(String(run.result))
 }
 
 /** What the tool's own schema makes of the judged arguments: the SDK's input may have been changed on its way. */

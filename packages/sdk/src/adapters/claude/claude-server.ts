@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util'
-import { addFrameworkTools, type GovernedSession, runFrameworkCall } from '../governed-session.js'
+import { addFrameworkTools, type GovernedSession, invokeTool } from '../governed-session.js'
 import { canonicalName } from './canonical-name.js'
 import { contentOf, ToolFailed, type ToolResult } from './tool-result.js'
 
@@ -93,9 +93,9 @@ function governed(session: GovernedSession, { tool, toolName, approver }: Govern
     remember(session, callId)
     let result: ToolResult | null = null
     try {
-      const run = await runFrameworkCall(session, {
+      const run = await invokeTool(session, {
         callId,
-        toolName,
+        tool: toolName,
         args,
         // The runtime runs no call about which it was told to ask, unless a person approved it.
         approvedBy: wasAsked(session, callId) ? approver : null,

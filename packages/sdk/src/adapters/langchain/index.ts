@@ -1,12 +1,6 @@
 import { ReplayContractError } from '../../base/errors.js'
 import type { SessionTurn } from '../../session/session-turn.js'
-import {
-  addFrameworkTools,
-  createAgentTurns,
-  type GovernedSession,
-  isTimeUp,
-  runFrameworkCall,
-} from '../governed-session.js'
+import { addFrameworkTools, createAgentTurns, type GovernedSession, invokeTool, isTimeUp } from '../governed-session.js'
 import { askByInterrupt } from './ask-by-interrupt.js'
 import type { Handler, ModelRequest, ModelResult, Tool, ToolRequest, ToolResult } from './langchain-types.js'
 import { isRunHere, nameOf, turnAnswer, turnInput } from './neutral-turn.js'
@@ -109,9 +103,9 @@ async function runTool(
   let message: ToolResult | null = null
   let failure: unknown = null
   try {
-    const run = await runFrameworkCall(session, {
+    const run = await invokeTool(session, {
       callId,
-      toolName: nameOfRun(request, session.verdictOf(callId)?.toolName),
+      tool: nameOfRun(request, session.verdictOf(callId)?.toolName),
       args: toolCall.args,
       approvedBy,
       signal: runtime?.signal,
@@ -125,7 +119,7 @@ async function runTool(
         return contentOf(message)
       },
     })
-    if (!run.ran) return told(request, handler, run.result)
+    if (!run.ran) return told(request, handler, String(run.result))
   } catch (error) {
     if (error instanceof HandledFailure && message !== null) return message
     const isOfTool = error === failure || isTimeUp(error)

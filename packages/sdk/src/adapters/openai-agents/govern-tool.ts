@@ -1,4 +1,4 @@
-import { isTimeUp, runFrameworkCall } from '../governed-session.js'
+import { invokeTool, isTimeUp } from '../governed-session.js'
 import type { FunctionTool, InvokeDetails } from './agents-types.js'
 import type { GovernedAgent } from './govern-model.js'
 import { requireTelling, watchInvocation } from './watch-invocation.js'
@@ -41,9 +41,9 @@ async function invoke(
   const approvedBy = agent.asked.delete(callId) ? agent.approver : null
   let thrown: unknown
   try {
-    const run = await runFrameworkCall(agent.session(), {
+    const run = await invokeTool(agent.session(), {
       callId,
-      toolName: tool.name,
+      tool: tool.name,
       args: input,
       approvedBy,
       signal: details.signal,

@@ -11,6 +11,7 @@ import type { OpenCall } from '../../authority/open-calls.js'
 import { boundedMap } from '../../base/bounded-map.js'
 import { deepFreeze } from '../../base/deep-freeze.js'
 import { jsonOf } from '../../base/written-json.js'
+import type { ToolInvocation } from '../../options/replay-options.js'
 import { type Approver, questionsOf } from './checkpoints.js'
 import { explainToModel, isBlocked } from './gate.js'
 
@@ -65,13 +66,6 @@ export interface DecidedAnswer {
   readonly isEnforced: boolean
 }
 
-/** What a program calls a tool with. */
-export interface MeantCall {
-  readonly name: string
-  readonly args: unknown
-  readonly callId: string | undefined
-}
-
 /** The verdicts of a session's latest answers, for whoever runs the calls. */
 export interface Verdicts {
   /** Takes in an answer, and gives the verdicts of its calls in their order. */
@@ -80,7 +74,7 @@ export interface Verdicts {
   change(verdict: CallVerdict): void
   of(callId: string): CallVerdict | null
   /** The call that a program means: the one with this id, or one of the latest answer with this name and arguments. */
-  meant(call: MeantCall): CallVerdict | null
+  meant(call: Pick<ToolInvocation, 'tool' | 'callId' | 'args'>): CallVerdict | null
   /** A call of the latest answer with these arguments that may not run, or not yet. */
   refused(isMeant: (toolName: string, callId: string) => boolean, args: JsonValue): CallVerdict | null
 }
@@ -107,14 +101,14 @@ export function createVerdicts(): Verdicts {
       latest.find(
         (one) => one.verdict !== 'allow' && isMeant(one.toolName, one.callId) && equalValues(one.arguments, args),
       ) ?? null,
-    meant({ name, args, callId }) {
-      if (callId !== undefined) {
+    meant({ tool, args, callId }) {
+      if (callId !== null) {
         const verdict = known.get(callId)
-        return verdict?.toolName === name ? verdict : null
+        return verdict?.toolName === tool ? verdict : null
       }
       const given = jsonOf(args === undefined ? {} : args)
       if (given === undefined) return null
-      return latest.find((one) => one.toolName === name && equalValues(one.arguments, given)) ?? null
+      return latest.find((one) => one.toolName === tool && equalValues(one.arguments, given)) ?? null
     },
   }
 }
