@@ -37,26 +37,16 @@ export const gatewaySabotages: Bugs = {
   'packages/sdk/src/adapters/claude/call-batches.ts': [
     { breaks: 'gateway.hooks.no-outcome', from: 'signal?.aborted === true', to: 'signal?.aborted === null' },
   ],
-  'packages/gateway/src/http/held-body.ts': [
-    {
-      breaks: 'gateway.fair.bodies',
-      from: 'createRoom({ bound: 1, share: 1,',
-      to: 'createRoom({ bound: 99, share: 99,',
-    },
-    { breaks: 'gateway.fair.bodies', from: 'share: (heapBytes * part) / 2', to: 'share: heapBytes * part' },
-  ],
-  'packages/gateway/src/http/room.ts': [
-    {
-      breaks: 'gateway.fair.bodies',
-      from: '        // Whoever had a turn comes last.\n        waiting.delete(client)\n',
-      to: '        if (others.length === 0) waiting.delete(client)\n',
-    },
+  'packages/gateway/src/http/limits.ts': [
+    { breaks: 'gateway.limits', from: 'requests >= mostRequests', to: 'requests > mostRequests' },
+    { breaks: 'gateway.limits', from: 'if (others > 0 && held', to: 'if (held' },
   ],
   'packages/gateway/src/http/measure-body.ts': [
     { breaks: 'gateway.fair.values', from: 'values > LIMITS.bodyValues', to: 'values > 2 * LIMITS.bodyValues' },
   ],
-  'packages/gateway/src/http/admit-connections.ts': [
-    { breaks: 'gateway.fair.connections', from: 'own >= ofAddress', to: 'own >= ofAll' },
+  'packages/gateway/src/http/http-server.ts': [
+    { breaks: 'gateway.fair.connections', from: 'if (open <= most)', to: 'if (open <= most + MAX_REFUSALS)' },
+    { breaks: 'gateway.limits', from: "signal.addEventListener('abort', held.leave)", to: '' },
   ],
   'packages/gateway/src/wire/messages.ts': [
     { breaks: 'gateway.passes', from: 'const NOT_PASSED = [\n', to: "const NOT_PASSED = [\n  'x-request-id',\n" },
@@ -136,7 +126,7 @@ export const gatewaySabotages: Bugs = {
     { breaks: 'gateway.bad-input', from: " || encoding !== 'identity'", to: '' },
   ],
   'packages/gateway/src/http/read-body.ts': [
-    { breaks: 'gateway.bad-input', from: 'if (bytes > maxBytes) refuse', to: 'if (bytes > 2 * maxBytes) refuse' },
+    { breaks: 'gateway.bad-input', from: 'if (bytes > maxBytes) throw', to: 'if (bytes > 2 * maxBytes) throw' },
   ],
   'packages/gateway/src/http/read-target.ts': [
     { breaks: 'gateway.bad-input', from: 'MEANS_MORE.test(path) || path', to: 'path' },

@@ -53,12 +53,11 @@ export const gatewayWires = {
     'A gateway that is told to stop answers what is in flight and ends; no host, no connection and no notification keeps it',
   'gateway.modes':
     'observe captures, shadow blocks nothing, enforce blocks; the plan is the one approved for agent and environment',
-  'gateway.fair.bodies':
-    'Large bodies of one client are worked on one at a time, in turn with those of others, and hold half of the room for bodies at most; one that waits longer than 15 s, or behind 64 of its client, gets 503 with Retry-After',
+  'gateway.limits':
+    'At most 256 requests with a body, and 64 MB of bodies, are in flight; one more gets 503 with Retry-After and x-should-retry, which official clients try again',
   'gateway.fair.values':
     'A body with more than 200,000 values, 20,000 different names or 64 levels is refused by name before it is parsed',
-  'gateway.fair.connections':
-    'A gateway has at most so many connections, in all and of one address; one more is answered with 503 and closed',
+  'gateway.fair.connections': 'A gateway has at most so many connections; one more is answered with 503 and closed',
   'gateway.bad-input':
     'What could be read in two ways, is too large, too slow or not JSON gets a clear 4xx, and nothing runs',
 } satisfies Facts

@@ -19,7 +19,7 @@ export const PROBLEMS = {
   upstream_unreachable: { status: 502, title: 'the upstream did not answer' },
   upstream_invalid: { status: 502, title: 'the answer of the upstream cannot be judged' },
   service_unavailable: { status: 503, title: 'the Countersign server cannot be asked, so nothing is let through' },
-  busy: { status: 503, title: 'too many large bodies, or too many connections, at once' },
+  busy: { status: 503, title: 'too many requests, bodies or connections at once' },
   internal: { status: 500, title: 'the gateway failed' },
 } as const satisfies Record<string, { status: number; title: string }>
 

@@ -134,13 +134,6 @@ export const SETTINGS = {
     help: 'client connections open at once; one more gets 503 and is closed',
     parse: integer(1, 1_000_000),
   }),
-  maxConnectionsPerAddress: setting({
-    env: 'COUNTERSIGN_GATEWAY_MAX_CONNECTIONS_PER_ADDRESS',
-    flag: 'max-connections-per-address',
-    default: '1000',
-    help: 'the same for one address; agents of this machine share one, and so do those behind a proxy',
-    parse: integer(1, 1_000_000),
-  }),
   upstreamSeconds: setting({
     env: 'COUNTERSIGN_GATEWAY_UPSTREAM_SECONDS',
     flag: 'upstream-seconds',

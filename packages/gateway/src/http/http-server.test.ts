@@ -2,8 +2,8 @@ import { EventEmitter, once } from 'node:events'
 import { request } from 'node:http'
 import { type AddressInfo, connect } from 'node:net'
 import { afterAll, expect, test } from 'vitest'
-import { createBodies } from './held-body.js'
 import { createHttpServer } from './http-server.js'
+import { createLimits } from './limits.js'
 import type { GatewayRequest, Route } from './route.js'
 
 const gone = new EventEmitter()
@@ -56,8 +56,8 @@ const server = createHttpServer({
   agent: null,
   maxBodyBytes: 1_000,
   bodyTimeoutMs: 300,
-  bodies: createBodies({ heapBytes: 4_096, waitMs: 300 }),
-  connections: { ofAll: 100, ofAddress: 100 },
+  limits: createLimits(),
+  maxConnections: 100,
   log: (line) => lines.push(line),
 })
 await new Promise<void>((done) => server.listen(0, '127.0.0.1', done))

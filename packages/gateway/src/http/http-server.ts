@@ -3,9 +3,8 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { GatewayProblem, problemResponse } from '../base/problems.js'
-import { admitConnections, type ConnectionLimits } from './admit-connections.js'
 import { readHeaders, refuseForeignPage } from './check-request.js'
-import { type Bodies, clientOf } from './held-body.js'
+import type { Limits } from './limits.js'
 import { readBody } from './read-body.js'
 import { readTarget, type Target } from './read-target.js'
 import type { Route } from './route.js'
@@ -19,9 +18,8 @@ export interface HttpOptions {
   readonly agent: string | null
   readonly maxBodyBytes: number
   readonly bodyTimeoutMs: number
-  /** The memory and the turns that bodies share. */
-  readonly bodies: Bodies
-  readonly connections: ConnectionLimits
+  readonly limits: Limits
+  readonly maxConnections: number
   /** Gets one line for each failure that is no answer of a route. It never holds a header or a body. */
   readonly log: (line: string) => void
 }
@@ -36,31 +34,34 @@ export function createHttpServer(options: HttpOptions): Server {
   server.headersTimeout = options.bodyTimeoutMs
   server.on('upgrade', refuseUpgrade)
   server.on('clientError', (_error, socket) => refuseRaw(socket, 'malformed', MALFORMED))
-  boundConnections(server, options.connections)
+  boundConnections(server, options.maxConnections)
   return server
 }
 
 /** While one is refused it counts too: beyond these a connection is closed without a word. */
 const MAX_REFUSALS = 100
 
-function boundConnections(server: Server, limits: ConnectionLimits): void {
+function boundConnections(server: Server, most: number): void {
   const [serve] = server.listeners('connection') as [(socket: Socket) => void]
-  const problemOf = admitConnections(limits)
+  let open = 0
   server.removeAllListeners('connection').on('connection', (socket: Socket) => {
-    const problem = problemOf(socket)
-    if (problem === null) serve.call(server, socket)
-    else refuseConnection(socket, problem)
+    open += 1
+    socket.once('close', () => {
+      open -= 1
+    })
+    if (open <= most) serve.call(server, socket)
+    else refuseConnection(socket)
   })
-  server.maxConnections = limits.ofAll + MAX_REFUSALS
+  server.maxConnections = most + MAX_REFUSALS
 }
 
 const REFUSED_MS = 1_000
 
 /** Whatever is asked: the answer is there before the question, and the connection ends. */
-function refuseConnection(socket: Socket, problem: string): void {
+function refuseConnection(socket: Socket): void {
   const cut = setTimeout(() => socket.destroy(), REFUSED_MS).unref()
   socket.once('close', () => clearTimeout(cut)).on('error', () => {})
-  refuseRaw(socket.resume(), 'busy', problem)
+  refuseRaw(socket.resume(), 'busy', TOO_MANY)
 }
 
 interface Parts extends Omit<HttpOptions, 'routes'> {
@@ -82,7 +83,7 @@ async function answer(message: IncomingMessage, reply: ServerResponse, parts: Pa
 
 async function handle(message: IncomingMessage, signal: AbortSignal, parts: Parts): Promise<Response> {
   if (message.url === '/healthz') return Response.json({ status: 'ok' })
-  const { routes, bodies, agent: served } = parts
+  const { routes, agent: served } = parts
   const headers = readHeaders(message)
   refuseForeignPage(headers, parts.host)
   const target = readTarget(message.url ?? '')
@@ -93,8 +94,8 @@ async function handle(message: IncomingMessage, signal: AbortSignal, parts: Part
   }
   const { agent, path, query } = target
   const limits = { maxBytes: parts.maxBodyBytes, timeoutMs: parts.bodyTimeoutMs }
-  const held = bodies.of(clientOf(headers, message), signal)
-  signal.addEventListener('abort', held.release)
+  const held = parts.limits.admit()
+  signal.addEventListener('abort', held.leave)
   return route.handle({
     agent,
     path,
@@ -125,6 +126,7 @@ const UPGRADE =
   'WebSocket connections are not governed: tool calls in them would pass unseen. Use chat/completions, responses or ' +
   'messages over HTTP'
 const MALFORMED = 'the request is not valid HTTP'
+const TOO_MANY = 'the gateway has as many connections as it may (--max-connections): try again soon'
 
 function refuseUpgrade(_message: IncomingMessage, socket: Duplex): void {
   refuseRaw(socket, 'upgrade_refused', UPGRADE)

@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http'
 import { GatewayProblem } from '../base/problems.js'
-import type { HeldBody } from './held-body.js'
+import type { Admitted } from './limits.js'
 
 export interface BodyLimits {
   readonly maxBytes: number
@@ -10,17 +10,14 @@ export interface BodyLimits {
 /** The whole body, if it is neither too large nor too slow. The connection stays open, so that a refusal can be sent. */
 export async function readBody(
   message: IncomingMessage,
-  held: HeldBody,
+  admitted: Admitted,
   limits: BodyLimits,
 ): Promise<Uint8Array<ArrayBuffer>> {
   const announced = message.headers['content-length']
-  const most = announced === undefined ? limits.maxBytes : Number(announced)
   try {
-    if (most > limits.maxBytes) throw tooLarge(limits.maxBytes)
-    await held.beforeReading(most)
-    const body = await arriving(message, limits)
-    held.wasRead(body.length)
-    return body
+    if (Number(announced ?? 0) > limits.maxBytes) throw tooLarge(limits.maxBytes)
+    admitted.hold(Number(announced ?? 0))
+    return await arriving(message, limits, announced === undefined ? admitted.hold : () => {})
   } catch (error) {
     // What still comes is not kept; the reply closes the connection.
     message.resume()
@@ -28,7 +25,12 @@ export async function readBody(
   }
 }
 
-function arriving(message: IncomingMessage, { maxBytes, timeoutMs }: BodyLimits): Promise<Uint8Array<ArrayBuffer>> {
+/** The length of a body in chunks is not known before it has come: each is held by itself. */
+function arriving(
+  message: IncomingMessage,
+  { maxBytes, timeoutMs }: BodyLimits,
+  hold: (bytes: number) => void,
+): Promise<Uint8Array<ArrayBuffer>> {
   return new Promise((done, fail) => {
     const chunks: Uint8Array[] = []
     let bytes = 0
@@ -36,14 +38,19 @@ function arriving(message: IncomingMessage, { maxBytes, timeoutMs }: BodyLimits)
       clearTimeout(timer)
       message.off('data', take).off('end', finish).off('close', leave).off('error', leave)
     }
-    const refuse = (problem: GatewayProblem): void => {
+    const refuse = (problem: unknown): void => {
       end()
       fail(problem)
     }
     const take = (chunk: Uint8Array): void => {
       bytes += chunk.length
-      if (bytes > maxBytes) refuse(tooLarge(maxBytes))
-      else chunks.push(chunk)
+      try {
+        if (bytes > maxBytes) throw tooLarge(maxBytes)
+        hold(chunk.length)
+        chunks.push(chunk)
+      } catch (problem) {
+        refuse(problem)
+      }
     }
     const finish = (): void => {
       end()

@@ -15,7 +15,8 @@ export async function readJsonText({ headers, body, held }: GatewayRequest): Pro
     )
   }
   const bytes = await body()
-  await held.beforeParsing(bytes.length, measureBody(bytes))
+  // The text is held already; parsed, its values take more.
+  held.hold(Math.max(0, measureBody(bytes).bytes - 2 * bytes.length))
   try {
     return new TextDecoder('utf-8', { fatal: true }).decode(bytes)
   } catch {

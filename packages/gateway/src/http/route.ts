@@ -1,4 +1,4 @@
-import type { HeldBody } from './held-body.js'
+import type { Admitted } from './limits.js'
 
 /** A request whose path, headers and origin were checked. */
 export interface GatewayRequest {
@@ -10,10 +10,10 @@ export interface GatewayRequest {
   readonly query: string
   readonly method: string
   readonly headers: Headers
-  /** The whole body. Throws a `GatewayProblem` when it is too large or too slow, or finds no room. */
+  /** The whole body. Throws a `GatewayProblem` when it is too large, too slow, or one too many. */
   body(): Promise<Uint8Array<ArrayBuffer>>
-  /** What the body holds of memory and turns, until the request is answered. */
-  readonly held: Pick<HeldBody, 'beforeParsing' | 'passedOn'>
+  /** What the body takes of memory, until the request is answered. */
+  readonly held: Pick<Admitted, 'hold'>
   /** Aborted when the client leaves. */
   readonly signal: AbortSignal
 }

@@ -31,7 +31,6 @@ export async function answerMessage(
   const text = await readMessage(request)
   if (text instanceof GatewayProblem) return refuse(errorFor(null, PARSE_ERROR, text.message))
   const read = readHostMessage(text)
-  request.held.passedOn()
   if (!read.ok) return refuse(errorFor(read.id, read.code, read.problem))
   const { message } = read
   const { headers, signal } = request

@@ -1,10 +1,9 @@
 import type { AddressInfo } from 'node:net'
-import { getHeapStatistics } from 'node:v8'
 import type { SessionParts } from '../base/session-options.js'
 import { type GatewaySettings, SettingsError } from '../base/settings.js'
 import { createHookRoute } from '../hooks/hook-routes.js'
-import { createBodies } from '../http/held-body.js'
 import { createHttpServer } from '../http/http-server.js'
+import { createLimits } from '../http/limits.js'
 import type { Route } from '../http/route.js'
 import { trackConnections } from '../http/track-connections.js'
 import { createMcpRoutes } from '../mcp/mcp-routes.js'
@@ -35,9 +34,6 @@ interface RouteParts extends SessionParts {
   readonly upstream: typeof globalThis.fetch
 }
 
-/** Clients give up, or ask again, after a minute or so. */
-const BODY_WAIT_MS = 15_000
-
 export async function startGateway(settings: GatewaySettings, parts: GatewayParts): Promise<Gateway> {
   const { apiKey } = settings
   if (apiKey === null) {
@@ -53,8 +49,8 @@ export async function startGateway(settings: GatewaySettings, parts: GatewayPart
     agent: settings.agent,
     maxBodyBytes: settings.maxBodyMb * 1024 * 1024,
     bodyTimeoutMs: settings.bodySeconds * 1000,
-    bodies: createBodies({ heapBytes: getHeapStatistics().heap_size_limit, waitMs: BODY_WAIT_MS }),
-    connections: { ofAll: settings.maxConnections, ofAddress: settings.maxConnectionsPerAddress },
+    limits: createLimits(),
+    maxConnections: settings.maxConnections,
     log: parts.log,
   })
   const closeUnused = trackConnections(server)

@@ -19,8 +19,6 @@ interface Wires {
   readonly upstream: typeof globalThis.fetch
   readonly finder: SessionFinder
   readonly pool: SessionPool
-  /** By the signal of a request, which a session hands on: what to call once its body goes to the upstream. */
-  readonly passedOn: WeakMap<AbortSignal, () => void>
 }
 
 export interface WireRoutes {
@@ -41,13 +39,8 @@ export function createWireRoutes(settings: GatewaySettings, parts: WireParts): W
       isEnforced(settings) ? findSession({ apiKey, runtimeUrl, agent, environment, ids, fetch }) : null,
   })
   const judged = isEnforced(settings) ? judgeableErrors(upstream) : upstream
-  const passedOn = new WeakMap<AbortSignal, () => void>()
-  const last: typeof globalThis.fetch = (input, init) => {
-    if (init?.signal) passedOn.get(init.signal)?.()
-    return judged(input, init)
-  }
-  const pool = createSessionPool({ ...parts, settings, upstream: last, onAnswer: finder.learn })
-  const wires: Wires = { upstream, finder, pool, passedOn }
+  const pool = createSessionPool({ ...parts, settings, upstream: judged, onAnswer: finder.learn })
+  const wires: Wires = { upstream, finder, pool }
   const routes = PROVIDERS.map(
     (name): Route => ({ name, handle: (request) => handle(request, upstreams[name], wires) }),
   )
@@ -72,9 +65,8 @@ async function handle(request: GatewayRequest, base: string, wires: Wires): Prom
 }
 
 /** A call of a model: a turn of the session that it belongs to. */
-async function governed(request: GatewayRequest, url: string, { finder, pool, passedOn }: Wires): Promise<Response> {
-  const { agent, headers, signal, held } = request
-  passedOn.set(signal, held.passedOn)
+async function governed(request: GatewayRequest, url: string, { finder, pool }: Wires): Promise<Response> {
+  const { agent, headers, signal } = request
   const { text: body, value } = await readJsonBody(request)
   const view = readModelRequest('POST', url, value)
   const sessionId = await sessionOf(finder, { agent, headers, url, body, ids: 'ids' in view ? view.ids : [] })
