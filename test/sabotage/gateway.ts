@@ -222,7 +222,7 @@ export const gatewaySabotages: Bugs = {
     { breaks: 'mcp.receipts', from: "if (result.isError === true) throw new ToolFailed('MCP_TOOL_ERROR')", to: '' },
     { breaks: 'mcp.policies', from: 'return textOf(result.content) ?? result', to: 'return result' },
   ],
-  'packages/gateway/src/mcp/govern-server.ts': [
+  'packages/gateway/src/mcp/governed-server.ts': [
     {
       breaks: 'mcp.lists',
       from: 'tools: unchanged.filter(({ name }) => allowed.has(String(name))),',
@@ -254,7 +254,7 @@ export const gatewaySabotages: Bugs = {
   'packages/gateway/src/mcp/mcp-route.ts': [
     { breaks: 'mcp.http-bad-input', from: '      authorize(request.headers, options.apiKey)\n', to: '' },
   ],
-  'packages/gateway/src/mcp/answer-message.ts': [
+  'packages/gateway/src/mcp/http-exchange.ts': [
     {
       breaks: 'mcp.http-faults',
       from: 'if ((controller.desiredSize ?? 1) > 0 || signal.aborted) return',

@@ -29,7 +29,7 @@ for (const [name, answer] of Object.entries(ANSWERS)) {
     )
     const { signal } = new AbortController()
     const sent = await upstream.send({ method: 'POST', headers: new Headers(), body: '{}', signal })
-    const passed = await passedAnswer(sent, { id: null, governor: null, change: null })
+    const passed = await passedAnswer(sent, { id: null, server: null, change: null })
     await passed.body?.cancel()
     expect([vi.getTimerCount(), isCancelled]).toEqual([0, true])
   })

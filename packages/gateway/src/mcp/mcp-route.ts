@@ -2,7 +2,7 @@ import { createHash, timingSafeEqual } from 'node:crypto'
 import type { McpServers } from '../base/mcp-servers.js'
 import { GatewayProblem } from '../base/problems.js'
 import type { GatewayRequest, Route } from '../http/route.js'
-import { answerMessage } from './answer-message.js'
+import { answerMessage } from './http-exchange.js'
 import { createHttpUpstream, type HttpUpstream, type HttpUpstreamOptions } from './http-upstream.js'
 import { createMcpSessions, type McpSessionsOptions } from './mcp-sessions.js'
 import { passStream } from './pass-stream.js'
@@ -41,7 +41,7 @@ export function createMcpRoute(options: McpRouteOptions): Route {
       // A server that keeps its sessions refuses.
       if (method === 'DELETE' && answer.status < 300) sessions.end(clues)
       if (method === 'GET' && answer.isStream) return passStream(answer, sessions.find(clues))
-      return passedAnswer(answer, { id: null, governor: null, change: null })
+      return passedAnswer(answer, { id: null, server: null, change: null })
     },
   }
 }

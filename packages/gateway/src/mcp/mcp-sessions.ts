@@ -1,7 +1,7 @@
 import { createHash, randomUUID } from 'node:crypto'
 import type { Session } from '@countersign/sdk'
 import { namedSession } from '../base/session-header.js'
-import { createServerGovernor, type ServerGovernor } from './govern-server.js'
+import { createGovernedServer, type GovernedServer } from './governed-server.js'
 import type { DefinitionPins } from './pins/definition-pins.js'
 import { createToolCalls, type ToolCalls } from './tool-calls.js'
 
@@ -10,15 +10,6 @@ export interface SessionClues {
   readonly agent: string
   readonly server: string
   readonly headers: Headers
-}
-
-/** One server in one session. */
-export interface GovernedServer {
-  readonly governor: ServerGovernor
-  /** The host's running calls by id, so that they can be cancelled. */
-  readonly calls: Map<string, AbortController>
-  /** Streams to hosts that can be told of a changed list. */
-  readonly streams: Set<() => void>
 }
 
 export interface McpSessions {
@@ -96,17 +87,7 @@ export function createMcpSessions({
       if (namedSession(clues.headers) !== null) hostedHere.isNamed = true
       const known = servers.get(server)
       if (known !== undefined) return known
-      const streams = new Set<() => void>()
-      const governor = createServerGovernor({
-        session,
-        server,
-        calls,
-        pins: pins(agent, server),
-        onListChanged: () => {
-          for (const tell of streams) tell()
-        },
-      })
-      const made: GovernedServer = { governor, calls: new Map(), streams }
+      const made = createGovernedServer({ session, server, calls, pins: pins(agent, server) })
       servers.set(server, made)
       return made
     },

@@ -1,6 +1,6 @@
 import { GatewayProblem } from '../base/problems.js'
 import { readEvents, type StreamEvent, withMessage } from './event-stream.js'
-import type { ServerGovernor } from './govern-server.js'
+import type { GovernedServer } from './governed-server.js'
 import type { UpstreamAnswer } from './http-upstream.js'
 import { type MessageId, type RpcResponse, readServerMessage, writeMessage } from './message.js'
 
@@ -11,7 +11,7 @@ export interface Expected {
   /** Of its request; null where it waits for no answer. */
   readonly id: MessageId | null
   /** Null where nobody governs what comes. */
-  readonly governor: ServerGovernor | null
+  readonly server: GovernedServer | null
   /** What the host gets in place of the answer; null where that is the answer as it came. */
   readonly change: ((response: RpcResponse) => Promise<RpcResponse>) | null
 }
@@ -24,7 +24,7 @@ export const answers = (response: RpcResponse, id: MessageId | null): boolean =>
  * A message of the server as the host may have it. Null where it is none, or the answer to another request: hosts take an
  * answer from wherever it comes, and a list of tools in it would pass unread.
  */
-export async function passedText(text: string, { id, governor, change }: Expected): Promise<string | null> {
+export async function passedText(text: string, { id, server, change }: Expected): Promise<string | null> {
   const read = readServerMessage(text)
   if (!read.ok) return null
   const { message } = read
@@ -32,7 +32,7 @@ export async function passedText(text: string, { id, governor, change }: Expecte
     if (!answers(message, id)) return null
     return change === null ? read.text : writeMessage(await change(message))
   }
-  if (message.kind === 'notification' && message.method === LIST_CHANGED.method) governor?.listChanged()
+  if (message.kind === 'notification' && message.method === LIST_CHANGED.method) server?.listChanged()
   return read.text
 }
 

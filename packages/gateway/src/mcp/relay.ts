@@ -1,15 +1,9 @@
 import { randomUUID } from 'node:crypto'
-import {
-  createServerGovernor,
-  type ServerGovernorOptions,
-  type ServerLink,
-  type ServerSession,
-} from './govern-server.js'
+import { createGovernedServer, type GovernedServerOptions, type ServerLink } from './governed-server.js'
 import {
   errorFor,
   INTERNAL_ERROR,
   INVALID_REQUEST,
-  idKey,
   type Message,
   type MessageId,
   type RpcNotification,
@@ -20,12 +14,9 @@ import {
 } from './message.js'
 import { createOpenRequests, type Waiting } from './open-requests.js'
 import { isDisguisedCall } from './read-tool-call.js'
-import { type CallingSession, createToolCalls } from './tool-calls.js'
+import { createToolCalls, type ToolCallsOptions } from './tool-calls.js'
 
-export interface RelayOptions extends Omit<ServerGovernorOptions, 'onListChanged' | 'calls'> {
-  readonly session: () => ServerSession & CallingSession
-  /** Only calls that a model proposed in the session are run. */
-  readonly requiresProposal?: boolean
+export interface RelayOptions extends Omit<GovernedServerOptions, 'calls'>, ToolCallsOptions {
   /** One message each, without a line break at its end. */
   toHost(text: string): void
   toServer(text: string): void
@@ -53,22 +44,15 @@ const MOST_REQUESTS = 4_096
 export function createRelay(options: RelayOptions): Relay {
   const { toHost, toServer, note } = options
   const requests = createOpenRequests(toServer)
-  /** The host's calls of tools: how to cancel each. */
-  const calls = new Map<string, AbortController>()
   const running = new Set<Promise<void>>()
 
   const tellHost = (message: Message): void => toHost(writeMessage(message))
   const answerHost = (id: MessageId | null, code: number, problem: string): void =>
     tellHost(errorFor(id, code, problem))
-  const governor = createServerGovernor({
-    ...options,
-    calls: createToolCalls(options),
-    onListChanged: () => tellHost(LIST_CHANGED),
-  })
+  const server = createGovernedServer({ ...options, calls: createToolCalls(options) })
+  server.onListChanged(() => tellHost(LIST_CHANGED))
 
   const callTool = async (request: RpcRequest): Promise<void> => {
-    const controller = new AbortController()
-    calls.set(idKey(request.id), controller)
     const link: ServerLink = {
       // The call keeps the host's id, by which its progress and its cancellation are known.
       send({ method, params }, signal) {
@@ -76,18 +60,17 @@ export function createRelay(options: RelayOptions): Relay {
         return requests.ask({ kind: 'request', id, method, params }, signal)
       },
     }
-    const response = await governor.callTool(request, link, controller.signal)
-    calls.delete(idKey(request.id))
+    const { response, isCancelled } = await server.callTool(request, link)
     // Whoever cancelled a request waits for no answer.
-    if (!controller.signal.aborted) tellHost(response)
+    if (!isCancelled) tellHost(response)
   }
 
   /** What becomes of the answer to a request that passed. */
   const answerTo = (request: RpcRequest): Waiting['answered'] => {
     if (request.method === 'tools/list') {
-      return (response) => void governor.listTools(request, response).then(tellHost)
+      return (response) => void server.listTools(request, response).then(tellHost)
     }
-    if (request.method === 'initialize') return (response) => tellHost(governor.initialized(response))
+    if (request.method === 'initialize') return (response) => tellHost(server.initialized(response))
     return (_, text) => toHost(text)
   }
 
@@ -95,10 +78,11 @@ export function createRelay(options: RelayOptions): Relay {
   const problemOf = ({ id, method }: RpcRequest): readonly [number, string] | null => {
     if (isDisguisedCall(method))
       return [INVALID_REQUEST, `there is no method ${JSON.stringify(method)}: use tools/call`]
-    if (requests.has(id) || calls.has(idKey(id))) {
+    if (requests.has(id) || server.isRunning(id)) {
       return [INVALID_REQUEST, `the id ${JSON.stringify(id)} is that of a request without an answer`]
     }
-    if (requests.count() + calls.size >= MOST_REQUESTS) return [INTERNAL_ERROR, 'too many requests wait for an answer']
+    if (requests.count() + server.running() >= MOST_REQUESTS)
+      return [INTERNAL_ERROR, 'too many requests wait for an answer']
     const ended = requests.ended()
     return ended === null ? null : [INTERNAL_ERROR, ended]
   }
@@ -118,14 +102,9 @@ export function createRelay(options: RelayOptions): Relay {
   }
 
   const fromHostNotification = ({ method, params }: RpcNotification, text: string): void => {
-    const { requestId } = params
     const isCall = method === 'tools/call' || isDisguisedCall(method)
-    const isCancel = method === 'notifications/cancelled'
-    const call =
-      isCancel && (typeof requestId === 'string' || typeof requestId === 'number') ? calls.get(idKey(requestId)) : null
     if (isCall) note('a call of a tool without an id was dropped: nobody waits for its result')
-    else if (call != null) call.abort(new DOMException('the host cancelled the call', 'AbortError'))
-    else toServer(text)
+    else if (method !== 'notifications/cancelled' || !server.cancel(params)) toServer(text)
   }
 
   return {
@@ -145,7 +124,7 @@ export function createRelay(options: RelayOptions): Relay {
         if (!requests.answer(message, text)) note('the server answered a request that does not wait: dropped')
         return
       }
-      if (message.kind === 'notification' && message.method === LIST_CHANGED.method) governor.listChanged()
+      if (message.kind === 'notification' && message.method === LIST_CHANGED.method) server.listChanged()
       toHost(text)
     },
     serverEnded: requests.end,

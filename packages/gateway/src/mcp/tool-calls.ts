@@ -11,12 +11,6 @@ import type { RpcResponse } from './message.js'
 import { withoutClientPrefix } from './tool-names.js'
 import { evidenceOf } from './tool-result.js'
 
-/** What governing calls needs of a session. */
-export type CallingSession = Pick<
-  Session<unknown>,
-  'prepare' | 'execute' | 'hasContract' | 'proposedCall' | 'proposedElsewhere'
->
-
 /** Why the gateway does not run a call that was allowed. */
 export interface Stop {
   readonly reason: BlockReason
@@ -52,7 +46,7 @@ export interface ToolCalls {
 }
 
 export interface ToolCallsOptions {
-  readonly session: () => CallingSession
+  readonly session: () => Session<unknown>
   /** Only calls that a model proposed in the session are run. */
   readonly requiresProposal?: boolean
 }
@@ -137,7 +131,7 @@ const refused = (text: string): CallEnd => ({ ran: false, text })
  * was judged under another name: where that has no contract and the tool has one, it was not judged by what counts.
  */
 const meantBy =
-  (session: CallingSession, { name }: HostCall) =>
+  (session: Session<unknown>, { name }: HostCall) =>
   (toolName: string, callId: string): boolean => {
     if (!isOfModel(callId) || withoutClientPrefix(toolName) !== name) return false
     return toolName === name || session.hasContract(toolName) || !session.hasContract(name)
@@ -146,7 +140,7 @@ const meantBy =
 const isOfModel = (callId: string): boolean => !callId.startsWith(OWN_ID)
 
 interface TurnParts extends Pick<ToolCallsOptions, 'requiresProposal'> {
-  readonly session: CallingSession
+  readonly session: Session<unknown>
   tellTurnEnd(): void
 }
 
@@ -204,7 +198,7 @@ async function runProposedElsewhere(
   return { left, hasSettled }
 }
 
-async function runCall(session: CallingSession, { id, call }: Pick<Waiting, 'id' | 'call'>): Promise<CallEnd> {
+async function runCall(session: Session<unknown>, { id, call }: Pick<Waiting, 'id' | 'call'>): Promise<CallEnd> {
   let response: RpcResponse | null = null
   const { stopped } = call
   const run = async (judged: unknown, { signal }: { readonly signal: AbortSignal }) => {

@@ -2,13 +2,11 @@ import { GatewayProblem } from '../base/problems.js'
 import { readJsonText } from '../http/read-json-text.js'
 import type { GatewayRequest } from '../http/route.js'
 import { messageEvent, readEvents, type StreamEvent } from './event-stream.js'
-import type { ServerLink } from './govern-server.js'
+import type { GovernedServer, ServerLink } from './governed-server.js'
 import { type HttpUpstream, LOST_ANSWER, type UpstreamAnswer } from './http-upstream.js'
-import type { GovernedServer } from './mcp-sessions.js'
 import {
   errorFor,
   INVALID_REQUEST,
-  idKey,
   PARSE_ERROR,
   type RpcRequest,
   type RpcResponse,
@@ -34,11 +32,10 @@ export async function answerMessage(
   if (!read.ok) return refuse(errorFor(read.id, read.code, read.problem))
   const { message } = read
   const { headers, signal } = request
-  const { governor } = governed
   const id = message.kind === 'request' ? message.id : null
   const pass = async (change: Expected['change'] = null): Promise<Response> => {
     const answer = await upstream.send({ method: 'POST', headers, body: text, signal })
-    return passedAnswer(answer, { id, governor, change })
+    return passedAnswer(answer, { id, server: governed, change })
   }
   if (message.kind === 'response') return pass()
   const problem = headerProblem(message.method, headers)
@@ -46,15 +43,12 @@ export async function answerMessage(
   if (isDisguisedCall(message.method)) return refuse(errorFor(id, INVALID_REQUEST, 'calls of tools are tools/call'))
   if (message.kind === 'notification') {
     if (message.method === 'tools/call') return refuse(errorFor(null, INVALID_REQUEST, 'a call of a tool needs an id'))
-    const { requestId } = message.params
-    const isId = typeof requestId === 'string' || typeof requestId === 'number'
-    const call = message.method === 'notifications/cancelled' && isId ? governed.calls.get(idKey(requestId)) : undefined
-    call?.abort(new DOMException('the host cancelled the call', 'AbortError'))
+    if (message.method === 'notifications/cancelled') governed.cancel(message.params)
     return pass()
   }
   if (message.method === 'tools/call') return callTool(message, { request, upstream, governed })
-  if (message.method === 'tools/list') return pass((response) => governor.listTools(message, response))
-  if (message.method === 'initialize') return pass(async (response) => governor.initialized(response))
+  if (message.method === 'tools/list') return pass((response) => governed.listTools(message, response))
+  if (message.method === 'initialize') return pass(async (response) => governed.initialized(response))
   return pass()
 }
 
@@ -88,15 +82,9 @@ class UpstreamRefusal extends Error {
 async function callTool(message: RpcRequest, { request, upstream, governed }: Exchange): Promise<Response> {
   const { headers, signal } = request
   const isModern = isModernRequest(message.params)
-  const key = idKey(message.id)
-  if (!isModern && governed.calls.has(key)) {
+  if (!isModern && governed.isRunning(message.id)) {
     return refuse(errorFor(message.id, INVALID_REQUEST, 'the id is that of a call without an answer'))
   }
-  const controller = new AbortController()
-  // Since 2026-07-28 leaving is cancelling; before, a host may lose its connection and say nothing of the call.
-  if (isModern)
-    signal.addEventListener('abort', () => controller.abort(new DOMException('the host left', 'AbortError')))
-  if (headers.get('mcp-session-id') !== null) governed.calls.set(key, controller)
   const said = createSaid()
   let refusal: Response | null = null
   const link: ServerLink = {
@@ -110,7 +98,7 @@ async function callTool(message: RpcRequest, { request, upstream, governed }: Ex
       })
       try {
         return await responseIn(answer, sent.id, async (event) => {
-          const passed = await passedEvent(event, { id: null, governor: governed.governor, change: null })
+          const passed = await passedEvent(event, { id: null, server: governed, change: null })
           if (method === 'tools/call' && passed !== null) await said.say(passed, runSignal)
         })
       } catch (error) {
@@ -119,8 +107,9 @@ async function callTool(message: RpcRequest, { request, upstream, governed }: Ex
       }
     },
   }
-  const ended = governed.governor.callTool(message, link, controller.signal).then((response) => {
-    governed.calls.delete(key)
+  // Since 2026-07-28 leaving is cancelling; before, a host may lose its connection and say nothing of the call.
+  const host = { signal: isModern ? signal : undefined, ownsId: headers.get('mcp-session-id') !== null }
+  const ended = governed.callTool(message, link, host).then(({ response }) => {
     said.end(writeMessage(response))
     return response
   })

@@ -3,7 +3,7 @@ import type { JsonObject } from '@countersign/protocol'
 import { openSession } from '@countersign/sdk'
 import { afterEach, expect, test } from 'vitest'
 import { proves } from '../../../../test/support/proves.js'
-import { createServerGovernor } from './govern-server.js'
+import { createGovernedServer } from './governed-server.js'
 import { createMemoryPins } from './pins/definition-pins.js'
 import { createToolCalls } from './tool-calls.js'
 
@@ -21,13 +21,7 @@ function connect() {
   const calls = createToolCalls({ session: () => session })
   const ran: string[] = []
   const governorOf = (server: string, tool: string, result: JsonObject) => {
-    const governor = createServerGovernor({
-      session: () => session,
-      server,
-      calls,
-      pins: createMemoryPins(),
-      onListChanged() {},
-    })
+    const governed = createGovernedServer({ session: () => session, server, calls, pins: createMemoryPins() })
     const link = {
       async send({ method, params }: { readonly method: string; readonly params: JsonObject }) {
         if (method === 'tools/call')
@@ -39,7 +33,7 @@ function connect() {
     return async (args: JsonObject): Promise<string> => {
       const params = { name: tool, arguments: args }
       const request = { kind: 'request', id: 1, method: 'tools/call', params } as const
-      return JSON.stringify((await governor.callTool(request, link, new AbortController().signal)).result)
+      return JSON.stringify((await governed.callTool(request, link)).response.result)
     }
   }
   return {

@@ -1,7 +1,15 @@
 import type { JsonObject } from '@countersign/protocol'
 import type { Session } from '@countersign/sdk'
 import { isObject } from '../base/is-object.js'
-import { errorFor, INVALID_PARAMS, type RpcRequest, type RpcResponse, resultFor } from './message.js'
+import {
+  errorFor,
+  INVALID_PARAMS,
+  idKey,
+  type MessageId,
+  type RpcRequest,
+  type RpcResponse,
+  resultFor,
+} from './message.js'
 import type { DefinitionPins } from './pins/definition-pins.js'
 import { envelopeOf, readToolCall } from './read-tool-call.js'
 import type { HostCall, Stop, ToolCalls } from './tool-calls.js'
@@ -9,20 +17,15 @@ import { createToolCatalog, toolsIn } from './tool-catalog.js'
 import { canonicalName, meantTool } from './tool-names.js'
 import { isModernRequest, refusedResult } from './tool-result.js'
 
-/** What governing needs of a session. */
-export type ServerSession = Pick<Session<unknown>, 'narrowed'>
-
-export interface ServerGovernorOptions {
+export interface GovernedServerOptions {
   /** Opened when it is first needed: hosts start servers only to ask which version they speak. */
-  readonly session: () => ServerSession
+  readonly session: () => Session<unknown>
   /** As contracts name the server; null where they name its tools alone. */
   readonly server: string | null
   readonly calls: ToolCalls
   readonly pins: DefinitionPins
   /** These tools of the server, as contracts name them, are run by the gateway alone. */
   readonly onTools?: (tools: readonly string[]) => void
-  /** What a host was shown of the tools no longer holds. */
-  onListChanged(): void
 }
 
 /** The way to the server. */
@@ -31,29 +34,51 @@ export interface ServerLink {
   send(request: Pick<RpcRequest, 'method' | 'params'>, signal: AbortSignal): Promise<RpcResponse>
 }
 
-/** Governs what hosts ask of one server in one session. Resolves to answers; never rejects. */
-export interface ServerGovernor {
+/** One server in one session: what its hosts ask of it, governed. Resolves to answers; never rejects. */
+export interface GovernedServer {
   /** Judges a call, runs it over the link and leaves its receipt. A refusal is a result. */
-  callTool(request: RpcRequest, link: ServerLink, signal: AbortSignal): Promise<RpcResponse>
+  callTool(request: RpcRequest, link: ServerLink, host?: HostOfCall): Promise<CallAnswer>
+  /** A call of this id runs. */
+  isRunning(id: MessageId): boolean
+  running(): number
+  /** The host cancels a request. False where that is no call which runs. */
+  cancel(params: JsonObject): boolean
   /** What the host may see of a list of tools. */
   listTools(request: RpcRequest, response: RpcResponse): Promise<RpcResponse>
   /** The server's answer to `initialize`: from now on its list changes with the session, too. */
   initialized(response: RpcResponse): RpcResponse
   /** The server says that its list has changed. */
   listChanged(): void
+  /** Calls the listener when what hosts were shown of the tools no longer holds. Returns how to stop that. */
+  onListChanged(listener: () => void): () => void
+}
+
+export interface HostOfCall {
+  /** Aborted when the host left, where that cancels its call. */
+  readonly signal?: AbortSignal | undefined
+  /** False where other hosts of the session may use the same id: then nobody can cancel by it. */
+  readonly ownsId?: boolean
+}
+
+export interface CallAnswer {
+  readonly response: RpcResponse
+  readonly isCancelled: boolean
 }
 
 /** A server that does not tell its tools in this time cannot be governed. */
 const LIST_TIMEOUT_MS = 30_000
 const MOST_PAGES = 100
 
-export function createServerGovernor(options: ServerGovernorOptions): ServerGovernor {
+export function createGovernedServer(options: GovernedServerOptions): GovernedServer {
   const { session, server, calls, pins } = options
   const catalog = createToolCatalog(pins)
   const canonical = (tool: string): string => canonicalName(server, tool)
   /** What 2025 hosts were shown, by the server's names; null before the first list. */
   let shown: ReadonlySet<string> | null = null
   let reading: Promise<void> | null = null
+  /** The calls that run, by their ids: how to cancel each. */
+  const running = new Map<string, AbortController>()
+  const listeners = new Set<() => void>()
 
   /** The tools that a call could run at present. Where nobody can say, all: each call is judged by itself. */
   const allowedOf = async (tools: readonly string[], isModern: boolean): Promise<ReadonlySet<string>> => {
@@ -74,7 +99,7 @@ export function createServerGovernor(options: ServerGovernorOptions): ServerGove
     const before = shown
     if (allowed.size === before.size && [...allowed].every((tool) => before.has(tool))) return
     shown = allowed
-    options.onListChanged()
+    for (const tell of listeners) tell()
   }
 
   const take = async (tools: readonly JsonObject[]): Promise<void> => {
@@ -94,39 +119,57 @@ export function createServerGovernor(options: ServerGovernorOptions): ServerGove
 
   calls.onTurnEnd(() => void announceNarrowing())
 
+  async function judgeAndRun(request: RpcRequest, link: ServerLink, signal: AbortSignal): Promise<RpcResponse> {
+    const { id, params } = request
+    const isModern = isModernRequest(params)
+    const refuse = (text: string): RpcResponse => resultFor(id, refusedResult(text, isModern))
+    const read = readToolCall(params)
+    if (!read.ok) return errorFor(id, INVALID_PARAMS, `the call cannot be judged: ${read.problem}`)
+    try {
+      await readCatalog(request, link)
+    } catch (error) {
+      return refuse(`${read.name} did not run: the tools of the server cannot be read (${messageOf(error)})`)
+    }
+    let tool = meantTool(read.name, server, catalog.has)
+    if (tool !== null && catalog.isChanged(tool)) {
+      // Somebody may have approved it since.
+      catalog.markStale()
+      await readCatalog(request, link).catch(() => {})
+      tool = meantTool(read.name, server, catalog.has)
+    }
+    const call: HostCall = {
+      name: canonical(tool ?? read.name),
+      stopped: tool !== null && catalog.isChanged(tool) ? DEFINITION_CHANGED : null,
+      arguments: read.arguments,
+      offered: [...new Set([...catalog.names(), ...(tool === null ? [] : [tool])])].map(canonical),
+      signal,
+      run: (judged, runSignal) =>
+        link.send(
+          { method: 'tools/call', params: { ...params, name: tool ?? read.name, arguments: judged as JsonObject } },
+          runSignal,
+        ),
+    }
+    const end = await calls.call(call)
+    return end.ran ? { ...end.response, id } : refuse(end.text)
+  }
+
   return {
-    async callTool(request, link, signal) {
-      const { id, params } = request
-      const isModern = isModernRequest(params)
-      const refuse = (text: string): RpcResponse => resultFor(id, refusedResult(text, isModern))
-      const read = readToolCall(params)
-      if (!read.ok) return errorFor(id, INVALID_PARAMS, `the call cannot be judged: ${read.problem}`)
-      try {
-        await readCatalog(request, link)
-      } catch (error) {
-        return refuse(`${read.name} did not run: the tools of the server cannot be read (${messageOf(error)})`)
-      }
-      let tool = meantTool(read.name, server, catalog.has)
-      if (tool !== null && catalog.isChanged(tool)) {
-        // Somebody may have approved it since.
-        catalog.markStale()
-        await readCatalog(request, link).catch(() => {})
-        tool = meantTool(read.name, server, catalog.has)
-      }
-      const call: HostCall = {
-        name: canonical(tool ?? read.name),
-        stopped: tool !== null && catalog.isChanged(tool) ? DEFINITION_CHANGED : null,
-        arguments: read.arguments,
-        offered: [...new Set([...catalog.names(), ...(tool === null ? [] : [tool])])].map(canonical),
-        signal,
-        run: (judged, runSignal) =>
-          link.send(
-            { method: 'tools/call', params: { ...params, name: tool ?? read.name, arguments: judged as JsonObject } },
-            runSignal,
-          ),
-      }
-      const end = await calls.call(call)
-      return end.ran ? { ...end.response, id } : refuse(end.text)
+    async callTool(request, link, { signal, ownsId = true } = {}) {
+      const controller = new AbortController()
+      signal?.addEventListener('abort', () => controller.abort(new DOMException('the host left', 'AbortError')))
+      const key = idKey(request.id)
+      if (ownsId) running.set(key, controller)
+      const response = await judgeAndRun(request, link, controller.signal)
+      if (running.get(key) === controller) running.delete(key)
+      return { response, isCancelled: controller.signal.aborted }
+    },
+    isRunning: (id) => running.has(idKey(id)),
+    running: () => running.size,
+    cancel({ requestId }) {
+      const isId = typeof requestId === 'string' || typeof requestId === 'number'
+      const call = isId ? running.get(idKey(requestId)) : undefined
+      call?.abort(new DOMException('the host cancelled the call', 'AbortError'))
+      return call !== undefined
     },
 
     async listTools({ params }, response) {
@@ -161,6 +204,10 @@ export function createServerGovernor(options: ServerGovernorOptions): ServerGove
     },
 
     listChanged: () => catalog.markStale(),
+    onListChanged(listener) {
+      listeners.add(listener)
+      return () => void listeners.delete(listener)
+    },
   }
 }
 
