@@ -138,7 +138,7 @@ export const sessionSabotages: Bugs = {
     },
     {
       breaks: 'session.tools.absent',
-      from: 'const isGiven = settings.tools !== null && !settings.wrapsLater',
+      from: 'const isGiven = settings.tools !== null && !settings.addsTools',
       to: 'const isGiven = true',
     },
   ],

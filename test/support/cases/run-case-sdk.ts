@@ -233,10 +233,10 @@ function serverJudge(run: Case, runtime: Runtime): Judge {
   return {
     options: local,
     salt: () => authority.saltOf('server'),
-    preflight: async (request) => authority.preflight(request),
-    propose: async (proposal) => authority.propose(proposal),
+    preflight: async (request) => authority.prepare(request),
+    propose: async (proposal) => authority.judge(proposal),
     submit: async (receipts) =>
-      authority.submit(
+      authority.settle(
         'server',
         receipts.map((receipt) => ({ call: { callId: '', toolName: '' }, receipt })),
       ),

@@ -19,15 +19,15 @@ export interface Authority {
   /** Results are hashed with this. */
   saltOf(by: DecidedBy): string
   /** Makes the session ready ahead of its first turn. May throw; the first turn then tries again. */
-  start(): Promise<void>
+  open(): Promise<void>
   /** The session as this process knows it. Asks nobody. */
   current(): CurrentSession
-  preflight(request: PreflightRequest): Promise<PreflightResult>
-  propose(proposal: ProposalRequest): Promise<ProposalVerdict>
+  prepare(request: PreflightRequest): Promise<PreflightResult>
+  judge(proposal: ProposalRequest): Promise<ProposalVerdict>
   /** A prepared turn ends without a proposal. */
   abandon(prepared: PreparedTurn): void
   /** Takes evidence. Never throws: what cannot be delivered now is delivered later. */
-  submit(by: DecidedBy, evidence: readonly Evidence[]): Promise<void>
+  settle(by: DecidedBy, evidence: readonly Evidence[]): Promise<void>
   /** Throws when the session takes no more calls, as far as this process knows. */
   assertRunning(): void
   /** Throws when a call that was allowed some time ago may no longer run, or when nobody can say. */
@@ -38,7 +38,7 @@ export interface Authority {
    */
   claim(call: ClaimedCall): Promise<void>
   /** The calls that wait for an outcome, whichever process proposed them; null where there is no other. */
-  waiting(): Promise<readonly PendingCallView[] | null>
+  pending(): Promise<readonly PendingCallView[] | null>
   addLabel(label: string): void
   setFilter(tools: readonly string[] | null): void
   kill(cause: KillCause): void

@@ -25,7 +25,7 @@ export async function findElsewhere(session: SessionContext, isMeant: IsMeant, a
   const authority = session.authority()
   // Before the server is asked: what is allowed meanwhile is not yet in its answer.
   const before = [...calls.allowed(), ...calls.asking()].filter(({ by }) => by === 'server')
-  const waiting = await authority.waiting()
+  const waiting = await authority.pending()
   if (waiting === null) return { call: null, hasSettled: false }
   const ids = new Set(waiting.map(({ pending_call_id }) => pending_call_id))
   const settled = before.filter((call) => !ids.has(call.pendingCallId) && isOpen(call))

@@ -55,9 +55,9 @@ export interface ReplaySettings extends Pick<ReplayOptions, OptionalName> {
   readonly principal: JsonValue | undefined
   readonly tools: Map<string, ToolExecutor> | null
   /** Executors are added while the session runs, so that nothing can be said about missing ones at its start. */
-  readonly wrapsLater: boolean
+  readonly addsTools: boolean
   /** Null where one process holds the session for itself. */
-  readonly shared: SharedSession | null
+  readonly shared: Sharing | null
   /** The program can answer a checkpoint later, so that `onCheckpoint` may be missing. */
   readonly asksLater: boolean
   readonly apiKey: string | null
@@ -80,7 +80,7 @@ export interface ReplaySettings extends Pick<ReplayOptions, OptionalName> {
 }
 
 /** A session that several processes hold together, and continue in turn. */
-export interface SharedSession {
+export interface Sharing {
   readonly holderId: string
   /** Called with the ids of calls and responses by which a later request can be told to be of this session. */
   readonly onAnswer: (ids: readonly string[]) => void
@@ -125,7 +125,7 @@ export function readReplayOptions(options: ReplayOptions, env: SdkEnvironment): 
     ),
     principal: copyOf(options.principal),
     tools: options.tools === undefined ? null : new Map(Object.entries(options.tools)),
-    wrapsLater: false,
+    addsTools: false,
     shared: null,
     asksLater: false,
     apiKey,
@@ -147,9 +147,9 @@ export function readReplayOptions(options: ReplayOptions, env: SdkEnvironment): 
 
 /** The same for `openSession`, where blocked calls are answered and executors may come later. */
 export function readSessionOptions(options: ReplayOptions, env: SdkEnvironment): ReplaySettings {
-  const wrapsLater = options?.tools === undefined
-  const settings = readReplayOptions(wrapsLater ? { ...options, tools: {} } : options, env)
-  return { ...settings, wrapsLater, asksLater: true, gate: options?.gate ?? 'answer' }
+  const addsTools = options?.tools === undefined
+  const settings = readReplayOptions(addsTools ? { ...options, tools: {} } : options, env)
+  return { ...settings, addsTools, asksLater: true, gate: options?.gate ?? 'answer' }
 }
 
 function refuseGate({ gate, tools }: ReplayOptions): void {

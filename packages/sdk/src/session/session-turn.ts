@@ -195,7 +195,7 @@ const toolNames = ({ tools }: JsonObject): string[] => (Array.isArray(tools) ? t
 function refuseUnwrapped(session: SessionContext, request: JsonObject): void {
   const { settings } = session
   // Those of a shared session are checked before its calls are released.
-  if (!settings.wrapsLater || settings.shared !== null || !session.mayBlock()) return
+  if (!settings.addsTools || settings.shared !== null || !session.mayBlock()) return
   const { contracts } = session.authority().plan
   for (const name of toolNames(request)) {
     const constrained = (contracts.get(name)?.executionConstraints.length ?? 0) > 0

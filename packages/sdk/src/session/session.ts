@@ -65,7 +65,7 @@ export class Session<Tools = SomeTools> {
     this.#turns = createTurnMaker(context)
     this.sessionId = settings.sessionId
     this.fetch = this.fetchThrough((input, init) => globalThis.fetch(input, init))
-    const isGiven = settings.tools !== null && !settings.wrapsLater
+    const isGiven = settings.tools !== null && !settings.addsTools
     this.tools = (isGiven ? wrapTools(settings.tools, context) : undefined) as Tools
   }
 

@@ -133,6 +133,6 @@ async function workflowOf(session: SessionContext) {
   if (transport === null || api === null || workflow === null) {
     throw new ReplayConfigError('the session is not in a workflow: pass the options workflow, apiKey and tools', null)
   }
-  await session.authority().start().catch(translated)
+  await session.authority().open().catch(translated)
   return { transport, api, workflowId: workflow.workflowId }
 }

@@ -14,7 +14,7 @@ import type { Asked } from './read-request.js'
 export async function preflight(session: SessionContext, asked: Asked, waitsFor: WaitsFor): Promise<void> {
   const { request, view, trace, provider } = asked
   const asking = preflightOf(session, asked, waitsFor)
-  const reply = await session.authority().preflight(asking)
+  const reply = await session.authority().prepare(asking)
   asked.stance = session.stance(reply.by)
   const isEnforced = asked.stance === 'enforce'
   if (reply.outcome === 'blocked') {

@@ -21,7 +21,7 @@ export async function propose(session: SessionContext, answer: Answer): Promise<
   } catch (error) {
     // The session moved on beside a turn that calls nothing, such as a summary: only its cost is left to count.
     if (answer.read.calls.length > 0 || faultOf(answer) !== null || !isStale(error)) throw error
-    const again = await session.authority().preflight(prepared.request)
+    const again = await session.authority().prepare(prepared.request)
     if (again.outcome === 'blocked') return { by: again.by, outcome: 'no_calls', decisions: [] }
     return proposeOnce(session, answer, again, gate)
   }
@@ -42,7 +42,7 @@ export function proposeOnce(
   if (fault !== null) return rejectAnswer(session, answer, prepared, fault)
   const { asked, came, read, flows } = answer
   const isShared = session.settings.shared !== null
-  return session.authority().propose({
+  return session.authority().judge({
     ...{ prepared, response: came.response, read, gate: proposedAs(gate), flows },
     capture: prepared.by === 'server' ? captureOf(session, answer) : undefined,
     findBy: isShared ? findableIds(asked.provider, came, read) : undefined,
@@ -56,7 +56,7 @@ async function rejectAnswer(
   prepared: PreparedTurn,
   fault: Fault,
 ): Promise<ProposalVerdict> {
-  const { by } = await session.authority().propose(costOnly(prepared, read, session.settings.gate))
+  const { by } = await session.authority().judge(costOnly(prepared, read, session.settings.gate))
   const calls = read.calls.length > 0 ? read.calls : [{ id: '', name: '', index: 0 }]
   const decisions = calls.map(({ id, name, index }) =>
     blockedDecision({ call_id: id, tool_name: name, index }, 'response_format_invalid', fault.remedy, fault.detail),

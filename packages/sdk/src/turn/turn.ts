@@ -181,7 +181,7 @@ export function beginTurn(session: SessionContext, provider: Provider, options: 
       const read = response === null ? null : readResponse(response)
       // A stream that failed has no usage to count, but the provider may have run something by then.
       const hasCost = read !== null && (why === 'left' || read.providerRun.length > 0)
-      if (hasCost) await session.authority().propose(costOnly(prepared, read, session.settings.gate))
+      if (hasCost) await session.authority().judge(costOnly(prepared, read, session.settings.gate))
       else session.authority().abandon(prepared)
     } catch (error) {
       session.notes.failed(error)

@@ -128,10 +128,10 @@ export function createLocalAuthority({ local, store, onKilled }: LocalAuthorityO
   return {
     plan,
     saltOf: () => session.salt,
-    start,
+    open: start,
     current: () => session,
-    preflight,
-    async propose(proposal) {
+    prepare: preflight,
+    async judge(proposal) {
       const wasKilled = isKilled()
       const verdict = session.propose(proposal, {
         proposalId: `prp_${newId()}`,
@@ -142,7 +142,7 @@ export function createLocalAuthority({ local, store, onKilled }: LocalAuthorityO
       return verdict
     },
     abandon() {},
-    async submit(_by, evidence) {
+    async settle(_by, evidence) {
       const wasKilled = isKilled()
       const receive = (): void => session.receive(evidence.map(({ receipt }) => receipt))
       receive()
@@ -155,7 +155,7 @@ export function createLocalAuthority({ local, store, onKilled }: LocalAuthorityO
       assertRunning()
     },
     claim: async () => assertRunning(),
-    waiting: async () => null,
+    pending: async () => null,
     addLabel(label) {
       session.addLabel(label)
       saveSoon(() => session.addLabel(label))

@@ -182,9 +182,9 @@ export function createRemote(options: RemoteOptions): Authority {
     plan,
     saltOf,
     current,
-    start: link.open,
+    open: link.open,
     assertRunning,
-    async preflight(request) {
+    async prepare(request) {
       assertRunning()
       prepared++
       try {
@@ -197,7 +197,7 @@ export function createRemote(options: RemoteOptions): Authority {
         return link.decidesHere(error).preflight(request, `prq_${randomUUID()}`)
       }
     },
-    async propose(proposal) {
+    async judge(proposal) {
       assertRunning()
       if (proposal.prepared.by === 'local') return judgeHere(fork() ?? link.newFork(), proposal)
       try {
@@ -221,7 +221,7 @@ export function createRemote(options: RemoteOptions): Authority {
     abandon({ by }) {
       if (by === 'server') release()
     },
-    async submit(by, evidence) {
+    async settle(by, evidence) {
       const receipts = evidence.map(({ receipt }) => receipt)
       if (by === 'local') {
         for (const item of evidence) outbox.remember(item)
@@ -254,7 +254,7 @@ export function createRemote(options: RemoteOptions): Authority {
         throw claimError(error)
       }
     },
-    waiting: async () => ((await whenOpened()) ? pending() : null),
+    pending: async () => ((await whenOpened()) ? pending() : null),
     addLabel(label) {
       link.change((session) => session.addLabel(label))
       controls.addLabel(label)

@@ -109,7 +109,7 @@ export function checkPlanUse({ plan }: LoadedPlan, settings: ReplaySettings, isE
   if (!isEnforced) return
   checkSharedRules(plan, settings)
   for (const [tool, { executionConstraints }] of plan.contracts) {
-    if (executionConstraints.length === 0 || settings.wrapsLater || settings.tools?.has(tool)) continue
+    if (executionConstraints.length === 0 || settings.addsTools || settings.tools?.has(tool)) continue
     throw new ReplayConfigError(
       `the contract of ${tool} has execution_constraints, which only a wrapped tool can check: add ${tool} to the option tools`,
       'constraints_without_wrapper',

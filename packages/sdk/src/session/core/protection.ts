@@ -51,9 +51,9 @@ function whyNotGoverned(
 }
 
 /** Preconditions that a mere report meets, because the tool that they require has no wrapper. */
-function openedByReport({ tools, wrapsLater }: ReplaySettings, { loaded }: SessionRules): string[] {
+function openedByReport({ tools, addsTools }: ReplaySettings, { loaded }: SessionRules): string[] {
   const { contracts } = loaded.plan
-  if (tools === null || wrapsLater) return []
+  if (tools === null || addsTools) return []
   return [...contracts.values()].flatMap(({ tool, preconditions }) =>
     preconditions.flatMap((item) => {
       if (item.kind !== 'tool' || tools.has(item.tool)) return []

@@ -122,14 +122,14 @@ export function createSessionContext(settings: ReplaySettings, providerName: str
   /** Opens the session ahead of the first turn, which tries again and throws if this fails. */
   function begin(): void {
     reportProtection(settings, rules, report)
-    if (rules.mode === 'enforce' && rules.refusal === null) authority.start().catch(() => {})
+    if (rules.mode === 'enforce' && rules.refusal === null) authority.open().catch(() => {})
   }
 
   async function deliver(): Promise<void> {
     clearTimeout(gathering)
     gathering = undefined
     // One after the other, each to whoever decided its calls.
-    for (const { by, items } of calls.takeEvidence()) await authority.submit(by, items)
+    for (const { by, items } of calls.takeEvidence()) await authority.settle(by, items)
   }
 
   const first = rules.attachment === 'pending' ? attaching.run() : begin()
@@ -202,7 +202,7 @@ function localOptions(settings: ReplaySettings, rules: SessionRules): LocalSessi
     identity: { sessionId, holderId, agent, environment, unmatchedPolicy, captureLevel, principal, labels, salt },
     plan: loaded.plan,
     nowMs: () => Date.now(),
-    commitOnReport: () => (settings.wrapsLater ? tools?.size === 0 : tools === null),
+    commitOnReport: () => (settings.addsTools ? tools?.size === 0 : tools === null),
     watches: mode !== 'enforce' || (!governed && compat === 'advisory'),
     keepsHashes: governed || store !== undefined || tools !== null,
   }
