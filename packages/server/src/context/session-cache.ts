@@ -11,6 +11,8 @@ import { IN_PLACE } from './in-place.js'
 export interface SessionCache {
   find(sessionId: string): SessionRow | null
   remember(session: SessionRow): void
+  /** Another thread may have written it. */
+  forget(sessionId: string): void
 }
 
 /** The rest of a row: names, hashes, times, and the principal, which is short. */
@@ -18,6 +20,7 @@ const FIXED_BYTES = 3_000
 
 export const createSessionCache = (sessions: Cache<SessionRow>): SessionCache => ({
   find: (sessionId) => sessions.find(sessionId) ?? null,
+  forget: (sessionId) => sessions.forget(sessionId),
   remember: (session) => {
     const { tenantId, sessionId } = session.fixed
     const bytes = headBytes(session.head)

@@ -71,6 +71,8 @@ export function createApp(parts: AppParts): RequestListener {
     }
     await checkKeyBeforeRefusal(ctx.recentKey)
     const options = { isSlow: isSlow.has(asked.route), isOwed: ROUTES[asked.route].throttle === 'evidence' }
+    const { session_id } = asked.params
+    if (session_id !== undefined) parts.sessions.forget(session_id)
     return parts.isolation.answer(isolated(ctx as Context, asked), options)
   }
 

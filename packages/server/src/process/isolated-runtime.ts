@@ -97,7 +97,7 @@ function leaving(left: Left): Pick<Services, 'metrics' | 'captures' | 'sessions'
   return {
     metrics: { count } as Metrics,
     captures: { note: (_, item) => void left.captures.push(item), flush: async () => {}, close: async () => {} },
-    sessions: { find: () => null, remember: () => {} },
+    sessions: { find: () => null, remember: () => {}, forget: () => {} },
     judgeRuns: () => {
       left.runWaits = true
     },
