@@ -1,11 +1,13 @@
 import type { Contract } from '@countersign/protocol'
 import { expect } from 'vitest'
+import { ReplayUnavailableError } from '../../packages/sdk/src/base/errors.js'
 import { proves } from '../support/proves.js'
+import { calls } from '../support/runtime/agent.js'
 import { expectStatus, type GovernedSession, LOOKUP, openSession } from '../support/runtime/governed-session.js'
 import { planOf } from '../support/runtime/plans.js'
-import { withRuntime } from '../support/runtime/with-runtime.js'
+import { withAgentAndRuntime } from '../support/runtime/with-runtime.js'
 
-const { runtime } = await withRuntime({ isolate: 'threads' })
+const { runtime, agent } = await withAgentAndRuntime({ isolate: 'threads' })
 
 /** Each pattern looks through the whole text: two thousand of them take several seconds. */
 const COSTLY: Contract = {
@@ -77,4 +79,25 @@ proves(['isolation.stops'], 'a kill is answered while all threads are at work', 
   expect(performance.now() - begunMs).toBeLessThan(500)
   expect((await judged).status).toBeGreaterThanOrEqual(409)
   expect((await session.load()).session.status).toBe('KILLED')
+})
+
+proves('isolation.closed', async () => {
+  let ran = 0
+  const { session, ask } = agent.start({
+    contracts: COSTLY,
+    tools: { costly: () => ++ran },
+    apiKey: runtime.key,
+    fetch: runtime.fetch,
+    onError: 'allow',
+  })
+  agent.provider.enqueue(calls(['costly', call.args]))
+  const refused = await ask(['costly']).catch((error: unknown) => error)
+  expect(refused).toBeInstanceOf(ReplayUnavailableError)
+  expect(refused).toMatchObject({
+    code: 'TOO_COSTLY',
+    mayRetry: false,
+    remedy: 'the call takes too long to judge, and was not let through: call with less at once',
+  })
+  expect(ran).toBe(0)
+  expect(session.getHealth()).toMatchObject({ totalUnguardedCalls: 0 })
 })

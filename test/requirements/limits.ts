@@ -51,6 +51,7 @@ export const limits = {
     'A definition with hundreds of long names that nothing declares is refused at once: of a name, few places are compared with another',
   'isolation.deadline':
     'A request that takes a processor for more than 1.5 seconds, or a thread more than 256 MB, is refused with 422 TOO_COSTLY, and nothing of it is allowed or written',
+  'isolation.closed': 'A call that takes too long to judge is refused under every onError: it is no outage, is not sent again, and the model is told to call with less',
   'isolation.others': 'While a request takes long, requests of other tenants are answered',
   'isolation.stops': 'What stops a session is answered while all threads are at work',
   'isolation.same': 'A request is decided the same in place and in a thread',

@@ -38,9 +38,11 @@ export function errorOf(error: ServiceRefusal): Error {
   return error.status === 409 ? refused(message, error) : new ReplayUnavailableError(message, { cause: error })
 }
 
-/** The server cannot take what a request holds: a character, a depth, a size, the time that it takes to judge. */
-export const isAboutContent = ({ status }: ServiceRefusal): boolean =>
-  status === 400 || status === 413 || status === 422
+/** The server cannot take what a request holds: a character, a depth, a size. */
+export const isAboutContent = ({ status }: ServiceRefusal): boolean => status === 400 || status === 413
+
+/** It takes the server too long. */
+export const isTooCostly = ({ code }: ServiceRefusal): boolean => code === 'TOO_COSTLY'
 
 const WHY = {
   compromised: 'the session is compromised and takes no more calls; start a new one to continue',

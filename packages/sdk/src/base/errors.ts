@@ -46,11 +46,12 @@ export class ReplayUnavailableError extends ReplayContractError {
       options?.cause !== undefined && (code === null || code === 'RATE_LIMITED' || code === 'REQUEST_TIMEOUT')
     super(mayRetry ? `${message}; ${TRY_AGAIN}` : message, NOTHING_DECIDED, options)
     this.mayRetry = mayRetry
-    this.remedy = mayRetry ? `the call could not be judged; ${TRY_AGAIN}` : message
+    this.remedy = mayRetry ? `the call could not be judged; ${TRY_AGAIN}` : code === 'TOO_COSTLY' ? TOO_LONG : message
   }
 }
 
 const TRY_AGAIN = 'nothing was let through: try again in a few seconds'
+const TOO_LONG = 'the call takes too long to judge, and was not let through: call with less at once'
 
 export const NOTHING_DECIDED: EnforcementDecision = { outcome: 'blocked', decisions: [], blocked: [] }
 

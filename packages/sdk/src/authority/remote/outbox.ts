@@ -1,6 +1,6 @@
 import { LIMITS, type PendingCallView, type Receipt } from '@countersign/protocol'
 import type { Evidence } from '../authority.js'
-import { isAboutContent } from '../refusals.js'
+import { isAboutContent, isTooCostly } from '../refusals.js'
 import { ServiceRefusal, ServiceThrottled } from '../transport.js'
 
 /** Receipts that have not reached the server yet. They are sent in order, and again until they get there. */
@@ -61,7 +61,7 @@ export function createOutbox(): Outbox {
       const [receipt] = batch
       // One receipt that the server refuses must not hold up the others.
       if (batch.length > 1) for (const one of batch) await sendBatch([one], send)
-      else if (receipt !== undefined && isAboutContent(error) && hasContent(receipt))
+      else if (receipt !== undefined && (isAboutContent(error) || isTooCostly(error)) && hasContent(receipt))
         await sendBatch([bare(receipt)], send)
     }
   }
