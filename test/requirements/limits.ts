@@ -51,9 +51,11 @@ export const limits = {
     'A definition with hundreds of long names that nothing declares is refused at once: of a name, few places are compared with another',
   'isolation.deadline':
     'A request that takes a processor for more than 1.5 seconds, or a thread more than 256 MB, is refused with 422 TOO_COSTLY, and nothing of it is allowed or written',
-  'isolation.closed': 'A call that takes too long to judge is refused under every onError: it is no outage, is not sent again, and the model is told to call with less',
+  'isolation.closed':
+    'A call that takes too long to judge is refused under every onError: it is no outage, is not sent again, and the model is told to call with less',
   'isolation.others': 'While a request takes long, requests of other tenants are answered',
   'isolation.stops': 'What stops a session is answered while all threads are at work',
+  'isolation.controls': 'A claim, a label, a tool filter, an end and a bypass need no plan and no thread; a claim gives a lease as long as the proposal did',
   'isolation.same': 'A request is decided the same in place and in a thread',
   'isolation.written': 'Of a request that was given up after it began to write, the reply says 503, so that the client asks again and finds what was written',
   'isolation.memory': 'What earlier requests left in the memory of a thread is no fault of the next one: it is tried once more in a new thread',

@@ -44,6 +44,13 @@ export const serverSabotages: Bugs = {
       to: 'if (said === WRITES) return',
     },
   ],
+  'packages/server/src/change/advance.ts': [
+    {
+      breaks: 'isolation.controls',
+      from: "leaseUntil === 'renewed' ? leaseMsOf(state, plan) : before.leaseMs",
+      to: "leaseUntil === 'renewed' ? leaseMsOf(state, plan) : 1_000",
+    },
+  ],
   'packages/server/src/context/plans-in-place.ts': [
     {
       breaks: 'isolation.others',

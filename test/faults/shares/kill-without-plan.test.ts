@@ -32,6 +32,37 @@ proves('endpoint.kill.needs-no-plan', async () => {
   expect(await statusOf(session.sessionId)).toBe('KILLED')
 })
 
+proves('isolation.controls', async () => {
+  const session = await openSession(api)
+  const { decisions } = await session.decide([LOOKUP])
+  const [{ pending_call_id, argument_hash } = {}] = decisions
+  const params = { session_id: session.sessionId }
+  const leaseOf = async () => {
+    const [row] = await runtime.sql<{ leaseUntil: Date }[]>`
+      select lease_until from session_heads where session_id = ${session.sessionId}`
+    return row?.leaseUntil.getTime() ?? 0
+  }
+  const before = await leaseOf()
+  forgetPlans()
+  const claim = {
+    fence: 1,
+    claim_id: 'clm-1',
+    pending_call_id: `${pending_call_id}`,
+    argument_hash: `${argument_hash}`,
+  }
+  expectStatus(await api.claimCall({ params, body: claim }), 200)
+  // As long as the call may take, which the plan said when it was allowed.
+  expect(await leaseOf()).toBeGreaterThan(before)
+  expectStatus(await api.addLabel({ params, body: { label: 'seen' } }), 200)
+  expectStatus(await api.setToolFilter({ params, body: { fence: 1, tools: ['lookup_order'] } }), 200)
+  expectStatus(await api.endSession({ params, body: { fence: 1 } }), 200)
+  const other = { session_id: 'bypassed' }
+  Object.assign(parts, { plans })
+  await openSession(api, other)
+  forgetPlans()
+  expectStatus(await api.reportBypass({ params: other, body: {} }), 200)
+})
+
 proves('endpoint.kill.needs-no-plan', 'nor does that of a workflow', async () => {
   const first = await openWorkflow(api)
   const { workflowId } = first

@@ -5,8 +5,8 @@ import { decisionCounts } from '../store/sessions/session-facets.js'
 import type { PreparedRequest, SessionHead, SessionRow } from '../store/sessions/session-row.js'
 
 export interface Advance {
-  /** Default: stays as it is. */
-  readonly leaseUntil?: Date | 'renewed'
+  /** `as_long`: from now as long as it was given last, for who does not know the plan. Default: stays as it is. */
+  readonly leaseUntil?: Date | 'renewed' | 'as_long'
   /** The newest unused request. Default: stays as it is. */
   readonly prepared?: PreparedRequest | null
   /** The change stores an unused request apart. */
@@ -31,9 +31,12 @@ export function advance(
     chained.push({ seq, type, at, body, prev_hash, hash })
   }
   const { allowed, blocked, lastReason } = decisionCounts(chained)
+  const leaseMs = leaseUntil === 'renewed' ? leaseMsOf(state, plan) : before.leaseMs
+  const isGiven = leaseUntil === 'renewed' || leaseUntil === 'as_long'
   const head: SessionHead = {
     revision: ledger.hash,
-    leaseUntil: leaseUntil === 'renewed' ? leaseFrom(now, state, plan) : (leaseUntil ?? before.leaseUntil),
+    leaseUntil: isGiven ? new Date(now.getTime() + leaseMs) : (leaseUntil ?? before.leaseUntil),
+    leaseMs,
     state,
     lastNarrowing: before.lastNarrowing,
     prepared: prepared === undefined ? before.prepared : prepared,
@@ -47,9 +50,8 @@ export function advance(
   return { head, events: chained }
 }
 
-/** Two minutes from now, and as much longer as the calls under way may take. */
-export function leaseFrom(now: Date, state: SessionState, plan: Plan): Date {
+/** Two minutes, and as much longer as the calls under way may take. */
+export function leaseMsOf(state: SessionState, plan: Plan): number {
   const running = (state.open?.calls ?? []).filter((call) => call.state !== 'resolved').map((call) => call.tool_name)
-  const callsMs = running.length === 0 ? 0 : plan.longestTimeoutMs(running)
-  return new Date(now.getTime() + LIMITS.leaseSeconds * 1_000 + callsMs)
+  return LIMITS.leaseSeconds * 1_000 + (running.length === 0 ? 0 : plan.longestTimeoutMs(running))
 }

@@ -63,6 +63,8 @@ export async function changeSession<Reply>(
   }
   let outcome = await decideFirst(ctx, sessionId, decide, options)
   if (outcome === NEEDS_LOCK) outcome = await decideUnderLock(ctx, sessionId, decide, options)
+  // A workflow may be large, and what its sessions hold.
+  if (outcome === NEEDS_WORKFLOW_LOCK && ctx.app.isInPlace) throw new NotInPlace()
   if (outcome === NEEDS_WORKFLOW_LOCK)
     outcome = await decideUnderLock(ctx, sessionId, decide, { ...options, workflow: true })
   if (isDeferred(outcome)) throw new Error('a decision asked for a lock that it has')

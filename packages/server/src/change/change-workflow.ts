@@ -102,7 +102,7 @@ export function memberOf(members: ReadonlyMap<string, LoadedSession>, sessionId:
 export async function recordOnSession(
   loaded: LoadedSession,
   events: readonly SessionEvent[],
-  { leaseUntil, content }: { leaseUntil?: Date; content?: readonly NewContent[] } = {},
+  { leaseUntil, content }: { leaseUntil?: 'renewed'; content?: readonly NewContent[] } = {},
 ): Promise<LedgerHead> {
   const { session } = loaded
   const next = advance(loaded, events, leaseUntil && { leaseUntil })

@@ -43,7 +43,10 @@ export const isSlow: ReadonlySet<RouteName> = new Set([
 ] as RouteName[])
 
 /** Routes that a thread answers. Those that are not slow do not wait for those that are. */
-export const isIsolated: ReadonlySet<RouteName> = new Set<RouteName>([...isSlow, 'lookupPlan', 'recoverSession'])
+export const isIsolated: ReadonlySet<RouteName> = new Set<RouteName>([
+  ...isSlow,
+  ...(['lookupPlan', 'recoverSession', 'offerHandoff', 'completeHandoff', 'reclaimHandoff'] as const),
+])
 
 /** Bodies that are not read as the route's shape says, but by their room. */
 export const bodyReaders: BodyReaders = { ...captureReaders, ...runReaders }

@@ -15,15 +15,20 @@ export function appendLabel(
   ctx: Context,
   { sessionId, label, byPerson }: { sessionId: string; label: string; byPerson: boolean },
 ): Promise<Reply<Routes['addLabel']>> {
-  return changeSession(ctx, sessionId, (loaded) => {
-    const { session } = loaded
-    const { labels } = session.head.state
-    if (labels.includes(label)) return { reply: { labels: [...labels], ledger: session.head.ledger } }
-    requireAuthority(session)
-    if (labels.length >= LIMITS.labelsPerSession) throw new ApiError('LABEL_LIMIT', sessionProblem(session))
-    const { head, events } = advance(loaded, [{ type: 'label', at: session.now.toISOString(), body: { label } }])
-    const audit = byPerson ? auditEntry(ctx, { action: 'label_added', subject: sessionId, detail: label }) : undefined
-    const change = { session, head, events, ...(audit !== undefined && { audit }) }
-    return { change, reply: { labels: [...head.state.labels], ledger: head.ledger } }
-  })
+  return changeSession(
+    ctx,
+    sessionId,
+    (loaded) => {
+      const { session } = loaded
+      const { labels } = session.head.state
+      if (labels.includes(label)) return { reply: { labels: [...labels], ledger: session.head.ledger } }
+      requireAuthority(session)
+      if (labels.length >= LIMITS.labelsPerSession) throw new ApiError('LABEL_LIMIT', sessionProblem(session))
+      const { head, events } = advance(loaded, [{ type: 'label', at: session.now.toISOString(), body: { label } }])
+      const audit = byPerson ? auditEntry(ctx, { action: 'label_added', subject: sessionId, detail: label }) : undefined
+      const change = { session, head, events, ...(audit !== undefined && { audit }) }
+      return { change, reply: { labels: [...head.state.labels], ledger: head.ledger } }
+    },
+    { withoutPlan: true },
+  )
 }

@@ -17,21 +17,26 @@ export async function claimCall(
   { params, body }: Input<Routes['claimCall']>,
 ): Promise<Reply<Routes['claimCall']>> {
   const { claim_id, pending_call_id } = body
-  return changeSession(ctx, params.session_id, (loaded) => {
-    const { session } = loaded
-    requireAuthority(session)
-    requireFence(session, body.fence)
-    const call = session.head.state.open?.calls.find((one) => one.pending_call_id === pending_call_id)
-    // Of an earlier step, of nobody, or other arguments than were allowed.
-    if (call?.argument_hash !== body.argument_hash) throw new ApiError('NOT_FOUND')
-    if (call.state === 'pending' && call.claim === claim_id) return { reply: replyOf(pending_call_id, session.head) }
-    if (call.state !== 'pending' || call.claim !== undefined) {
-      throw new ApiError('CALL_TAKEN', { ...sessionProblem(session), pending_call_id })
-    }
-    const event = { type: 'claimed', at: isoTime(session.now), body: { pending_call_id, claim_id } } as const
-    const { head, events } = advance(loaded, [event], { leaseUntil: 'renewed' })
-    return { change: { session, head, events }, reply: replyOf(pending_call_id, head) }
-  })
+  return changeSession(
+    ctx,
+    params.session_id,
+    (loaded) => {
+      const { session } = loaded
+      requireAuthority(session)
+      requireFence(session, body.fence)
+      const call = session.head.state.open?.calls.find((one) => one.pending_call_id === pending_call_id)
+      // Of an earlier step, of nobody, or other arguments than were allowed.
+      if (call?.argument_hash !== body.argument_hash) throw new ApiError('NOT_FOUND')
+      if (call.state === 'pending' && call.claim === claim_id) return { reply: replyOf(pending_call_id, session.head) }
+      if (call.state !== 'pending' || call.claim !== undefined) {
+        throw new ApiError('CALL_TAKEN', { ...sessionProblem(session), pending_call_id })
+      }
+      const event = { type: 'claimed', at: isoTime(session.now), body: { pending_call_id, claim_id } } as const
+      const { head, events } = advance(loaded, [event], { leaseUntil: 'as_long' })
+      return { change: { session, head, events }, reply: replyOf(pending_call_id, head) }
+    },
+    { withoutPlan: true },
+  )
 }
 
 const replyOf = (pendingCallId: string, { state, leaseUntil, ledger }: SessionHead): Reply<Routes['claimCall']> => ({

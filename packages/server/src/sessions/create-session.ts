@@ -2,10 +2,11 @@ import { type CreatedEvent, chainEvent, hashPlan, initialState, type Plan, salte
 import { type Input, type JsonValue, LIMITS, type Reply, type Routes } from '@countersign/protocol'
 import { refuseArchivedId } from '../archives/explain-archived.js'
 import { ApiError } from '../base/api-error.js'
-import { leaseFrom } from '../change/advance.js'
+import { leaseMsOf } from '../change/advance.js'
 import { sessionView } from '../change/session-view.js'
 import { stickyOwnerText } from '../change/shared-limits.js'
 import type { Context } from '../context/context.js'
+import { NotInPlace } from '../context/in-place.js'
 import { inFind, inStatement } from '../context/work.js'
 import { readClock } from '../store/clock.js'
 import type { SessionChange } from '../store/sessions/session-change.js'
@@ -63,6 +64,8 @@ async function create(ctx: Context, body: Body, chosen: ChosenPlan): Promise<Ses
   const bodyHash = hashOfBody(body, { compiledHash: chosen.plan.hash, salt: hashSalt })
   const start = { ...chosen, limitSalt, stickyLabels, hashSalt, bodyHash }
   if (workflow !== undefined) {
+    // Its definition may be large.
+    if (ctx.app.isInPlace) throw new NotInPlace()
     return joinWorkflow(ctx, { ...body, labels, workflow }, (membership) =>
       newSession(ctx, body, { ...start, ...membership }),
     )
@@ -135,9 +138,11 @@ function newSession(
     bodyHash,
     createdAt: now,
   }
+  const leaseMs = leaseMsOf(state, plan)
   const head: SessionHead = {
     revision: first.hash,
-    leaseUntil: leaseFrom(now, state, plan),
+    leaseUntil: new Date(now.getTime() + leaseMs),
+    leaseMs,
     state,
     lastNarrowing: null,
     prepared: null,

@@ -11,18 +11,23 @@ export async function endSession(
   ctx: Context,
   { params, body }: Input<Routes['endSession']>,
 ): Promise<Reply<Routes['endSession']>> {
-  return changeSession(ctx, params.session_id, (loaded) => {
-    const { session } = loaded
-    if (body.fence !== session.head.state.fence) throw new ApiError('FENCE_STALE', sessionProblem(session))
-    // Ended before, or stopped for good: nothing is left to end.
-    if (activityOf(session) === 'ended') return { reply: replyOf(session) }
-    const event = { type: 'ended', at: session.now.toISOString(), body: { fence: body.fence } } as const
-    const { head, events } = advance(loaded, [event], { leaseUntil: session.now })
-    return {
-      change: { session, head, events },
-      reply: replyOf({ fixed: session.fixed, head, now: session.now }),
-    }
-  })
+  return changeSession(
+    ctx,
+    params.session_id,
+    (loaded) => {
+      const { session } = loaded
+      if (body.fence !== session.head.state.fence) throw new ApiError('FENCE_STALE', sessionProblem(session))
+      // Ended before, or stopped for good: nothing is left to end.
+      if (activityOf(session) === 'ended') return { reply: replyOf(session) }
+      const event = { type: 'ended', at: session.now.toISOString(), body: { fence: body.fence } } as const
+      const { head, events } = advance(loaded, [event], { leaseUntil: session.now })
+      return {
+        change: { session, head, events },
+        reply: replyOf({ fixed: session.fixed, head, now: session.now }),
+      }
+    },
+    { withoutPlan: true },
+  )
 }
 
 const replyOf = (session: SessionRow): Reply<Routes['endSession']> => ({

@@ -18,7 +18,7 @@ import {
 } from '@countersign/protocol'
 import { ApiError } from '../base/api-error.js'
 import { isoTime } from '../base/iso-time.js'
-import { advance, leaseFrom } from '../change/advance.js'
+import { advance, leaseMsOf } from '../change/advance.js'
 import { type ChangeResult, changeSession, type LoadedSession } from '../change/change-session.js'
 import { requireAuthority, requireFence, requireNothingPending, requireRecovered } from '../change/guards.js'
 import { sessionProblem } from '../change/session-view.js'
@@ -106,10 +106,12 @@ async function blockTurn(
 /** The session's head once the request is prepared: one with tools is its newest and supersedes the one before. */
 function headWith(request: PreparedRequest, { session: { head, now }, plan }: LoadedSession): SessionHead {
   const narrowing = { allowed: [...request.allowed], removed: [...request.removed] }
+  const leaseMs = leaseMsOf(head.state, plan)
   const isSame = head.lastNarrowing !== null && textOf(head.lastNarrowing) === textOf(narrowing)
   return {
     revision: request.digest,
-    leaseUntil: leaseFrom(now, head.state, plan),
+    leaseUntil: new Date(now.getTime() + leaseMs),
+    leaseMs,
     state: head.state,
     // The same object where it says the same: then it is not written again.
     lastNarrowing: isSame ? head.lastNarrowing : narrowing,

@@ -9,12 +9,17 @@ export async function reportBypass(
   ctx: Context,
   { params, body }: Input<Routes['reportBypass']>,
 ): Promise<Reply<Routes['reportBypass']>> {
-  return changeSession(ctx, params.session_id, (loaded) => {
-    const { session } = loaded
-    const { status } = session.head.state
-    if (status === 'KILLED' || status === 'COMPROMISED') return { reply: stopReply(session.head) }
-    const facts = { method: body.method ?? null, cause: 'bypass' } as const
-    const { head, events } = advance(loaded, [{ type: 'bypass', at: session.now.toISOString(), body: facts }])
-    return { change: { session, head, events }, reply: stopReply(head) }
-  })
+  return changeSession(
+    ctx,
+    params.session_id,
+    (loaded) => {
+      const { session } = loaded
+      const { status } = session.head.state
+      if (status === 'KILLED' || status === 'COMPROMISED') return { reply: stopReply(session.head) }
+      const facts = { method: body.method ?? null, cause: 'bypass' } as const
+      const { head, events } = advance(loaded, [{ type: 'bypass', at: session.now.toISOString(), body: facts }])
+      return { change: { session, head, events }, reply: stopReply(head) }
+    },
+    { withoutPlan: true },
+  )
 }

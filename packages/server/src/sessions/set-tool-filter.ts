@@ -10,19 +10,24 @@ export async function setToolFilter(
   { params, body }: Input<Routes['setToolFilter']>,
 ): Promise<Reply<Routes['setToolFilter']>> {
   const tools = body.tools === null ? null : [...new Set(body.tools)].sort()
-  return changeSession(ctx, params.session_id, (loaded) => {
-    const { session } = loaded
-    requireAuthority(session)
-    requireFence(session, body.fence)
-    const { toolFilter, controlRevision } = session.head.state
-    if (JSON.stringify(toolFilter) === JSON.stringify(tools)) {
-      return { reply: { tool_filter: tools, control_revision: controlRevision, ledger: session.head.ledger } }
-    }
-    const event = { type: 'tool_filter', at: session.now.toISOString(), body: { tools } } as const
-    const { head, events } = advance(loaded, [event], { leaseUntil: 'renewed' })
-    return {
-      change: { session, head, events },
-      reply: { tool_filter: tools, control_revision: head.state.controlRevision, ledger: head.ledger },
-    }
-  })
+  return changeSession(
+    ctx,
+    params.session_id,
+    (loaded) => {
+      const { session } = loaded
+      requireAuthority(session)
+      requireFence(session, body.fence)
+      const { toolFilter, controlRevision } = session.head.state
+      if (JSON.stringify(toolFilter) === JSON.stringify(tools)) {
+        return { reply: { tool_filter: tools, control_revision: controlRevision, ledger: session.head.ledger } }
+      }
+      const event = { type: 'tool_filter', at: session.now.toISOString(), body: { tools } } as const
+      const { head, events } = advance(loaded, [event], { leaseUntil: 'as_long' })
+      return {
+        change: { session, head, events },
+        reply: { tool_filter: tools, control_revision: head.state.controlRevision, ledger: head.ledger },
+      }
+    },
+    { withoutPlan: true },
+  )
 }

@@ -1,7 +1,6 @@
 import { saltedHash, termsOfOffer } from '@countersign/engine'
 import { type Input, type JsonValue, LIMITS, type Reply, type Routes, type SessionEvent } from '@countersign/protocol'
 import { ApiError } from '../base/api-error.js'
-import { leaseFrom } from '../change/advance.js'
 import { type LoadedSession, loadForDecision } from '../change/change-session.js'
 import {
   changeWorkflow,
@@ -57,8 +56,7 @@ export async function offerHandoff(
       at,
       body: { ...handoffFacts({ workflow, handoff, side: 'from' }), tools },
     }
-    const leaseUntil = leaseFrom(workflow.now, giver.session.head.state, giver.plan)
-    const ledger = await recordOnSession(giver, [offered], { leaseUntil })
+    const ledger = await recordOnSession(giver, [offered], { leaseUntil: 'renewed' })
     const facts = { handoff_id: handoffId, from_session: handoff.fromSession, to_role: toRole, tools }
     await recordOnWorkflow(tx, workflow, [
       { type: 'handoff_offered', at, body: { ...facts, expires_at: expiresAt.toISOString() } },

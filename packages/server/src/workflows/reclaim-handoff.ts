@@ -8,7 +8,6 @@ import {
 } from '@countersign/protocol'
 import { ApiError } from '../base/api-error.js'
 import { groupBy } from '../base/group-by.js'
-import { leaseFrom } from '../change/advance.js'
 import type { LoadedSession } from '../change/change-session.js'
 import {
   changeWorkflow,
@@ -72,10 +71,8 @@ export async function reclaimHandoff(
       const events = eventsFor(workflow, labels, sessionId)
       if (events.length === 0) continue
       const member = await loadMember(locked, sessionId)
-      const { state, leaseUntil } = member.session.head
       const isGiver = sessionId === body.session_id
-      const until = isGiver ? leaseFrom(workflow.now, state, member.plan) : leaseUntil
-      const head = await recordOnSession(member, events, { leaseUntil: until })
+      const head = await recordOnSession(member, events, isGiver ? { leaseUntil: 'renewed' } : {})
       if (isGiver) ledger = head
     }
     const at = workflow.now.toISOString()

@@ -38,6 +38,7 @@ const headWith = (state: SessionState, more: Partial<SessionHead> = {}): Session
   lastNarrowing: null,
   prepared: null,
   hasSuperseded: false,
+  leaseMs: 120_000,
   ledger: { seq: 7, hash: HASH },
   lastEvent: 'receipts',
   allowedCalls: 3,
@@ -49,10 +50,10 @@ const headWith = (state: SessionState, more: Partial<SessionHead> = {}): Session
 test('the text of the facts is their JSON, whatever the words are', () => {
   const blocked = { lastReason: 'forbidden_tool' as const, blockedCalls: 1, hasSuperseded: true, lastEvent: 'a "word"' }
   for (const head of [headWith(newState()), headWith(newState(), blocked)]) {
-    const { hasSuperseded, ledger, lastEvent, allowedCalls, blockedCalls, lastReason } = head
+    const { hasSuperseded, leaseMs, ledger, lastEvent, allowedCalls, blockedCalls, lastReason } = head
     const updatedAt = NOW.toISOString()
     expect(JSON.parse(factsText(head, NOW))).toEqual({
-      ...{ hasSuperseded, ledger, lastEvent, allowedCalls, blockedCalls, lastReason, updatedAt },
+      ...{ hasSuperseded, leaseMs, ledger, lastEvent, allowedCalls, blockedCalls, lastReason, updatedAt },
       shown: { phase: null, labels: ['pii'], stateVersion: 0, actualCost: '0', inDoubt: 0, unresolved: 0 },
     })
   }

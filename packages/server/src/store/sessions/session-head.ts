@@ -5,6 +5,7 @@ import type { SessionHead } from './session-row.js'
 /** What every write of a session replaces, as it lies in `session_heads.facts`. */
 export type StoredFacts = Pick<SessionHead, 'ledger' | 'lastEvent' | 'allowedCalls' | 'blockedCalls' | 'lastReason'> & {
   readonly hasSuperseded: boolean
+  readonly leaseMs: number
   readonly updatedAt: string
   /** Absent in what earlier versions wrote. */
   readonly shown: ShownFacts
@@ -33,6 +34,7 @@ function shownFacts({ phase, labels, stateVersion, actualCost, open }: SessionSt
 export function factsText(head: SessionHead, now: Date): string {
   const facts: StoredFacts = {
     hasSuperseded: head.hasSuperseded,
+    leaseMs: head.leaseMs,
     ledger: head.ledger,
     lastEvent: head.lastEvent,
     allowedCalls: head.allowedCalls,

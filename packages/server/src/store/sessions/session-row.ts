@@ -43,6 +43,8 @@ export interface SessionHead {
   /** The hash of what was written last; every write names the one that it was decided on. */
   readonly revision: string
   readonly leaseUntil: Date
+  /** How long it was when it was given. */
+  readonly leaseMs: number
   readonly state: SessionState
   readonly lastNarrowing: NarrowingSnapshot | null
   /** The newest prepared request with tools while it is unused. */

@@ -1,3 +1,4 @@
+import { LIMITS } from '@countersign/protocol'
 import { fixedStatement } from '../../postgres/fixed-statement.js'
 import type { Queryable } from '../../postgres/sql.js'
 import { daysAgo } from '../days-ago.js'
@@ -54,6 +55,8 @@ export function readSession(row: StoredSession): SessionRow {
   const head: SessionHead = {
     revision: row.revision,
     leaseUntil: row.leaseUntil,
+    // Absent in what earlier versions wrote.
+    leaseMs: facts.leaseMs ?? LIMITS.leaseSeconds * 1_000,
     state: { ...state, recent: JSON.parse(row.recent) },
     lastNarrowing: row.narrowing === null ? null : JSON.parse(row.narrowing),
     prepared: row.prepared === null ? null : JSON.parse(row.prepared),
