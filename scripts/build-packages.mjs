@@ -9,7 +9,7 @@ import { build } from 'esbuild'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
 /** What a package starts beside its entries: threads. */
-const THREADS = { server: ['./dist/bundle/worker.js', './dist/bundle/request-thread.js'] }
+const THREADS = { server: ['./dist/bundle/jobs-thread.js', './dist/bundle/request-thread.js'] }
 
 const { status } = spawnSync(join(root, 'node_modules', '.bin', 'tsc'), ['-b', ...process.argv.slice(2)], {
   cwd: root,

@@ -13,7 +13,7 @@ export const LIMIT_MEANINGS: Readonly<Record<keyof typeof LIMITS, string>> = {
   headerLines: 'header lines of a request; one of more is refused, and its connection is closed',
   queryLength: 'characters of the query of a request, as they are sent',
   bodyValues:
-    'values in a request body above 256 kB: objects, arrays, and what they hold; a number of more than 17 digits counts as ten',
+    'values in a request body at the gateway above 256 kB: objects, arrays, and what they hold; a number of more than 17 digits counts as ten',
   bodyNames: 'different names of members in a request body at the gateway',
   jsonDepth: 'nesting depth of JSON',
   capturesPerBatch: 'captures in one request',

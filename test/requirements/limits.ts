@@ -53,6 +53,8 @@ export const limits = {
     'A request that takes a processor for more than 1.5 seconds, or a thread more than 256 MB, is refused with 422 TOO_COSTLY, and nothing of it is allowed or written',
   'isolation.closed':
     'A call that takes too long to judge is refused under every onError: it is no outage, is not sent again, and the model is told to call with less',
+  'isolation.cost':
+    'A plan is judged by in place only if its cost for each byte is known and small: references count each time, and what may compare every value with every other does not count as known',
   'isolation.others': 'While a request takes long, requests of other tenants are answered',
   'isolation.stops': 'What stops a session is answered while all threads are at work',
   'isolation.controls': 'A claim, a label, a tool filter, an end and a bypass need no plan and no thread; a claim gives a lease as long as the proposal did',

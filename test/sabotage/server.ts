@@ -29,7 +29,7 @@ export const serverSabotages: Bugs = {
   'packages/server/src/base/work/thread-pool.ts': [
     { breaks: 'limit.fair.time', from: ', usedMs: used.of }', to: ' }' },
     { breaks: 'limit.fair.time', from: 'Math.max(1, threads - 1)', to: 'threads' },
-    { breaks: 'isolation.memory', from: 'if (error.ofMemory && ', to: 'if (false && ' },
+    { breaks: 'isolation.memory', from: "if (error.over === 'memory' && ", to: 'if (false && ' },
   ],
   'packages/server/src/base/work/one-thread.ts': [
     { breaks: 'isolation.deadline', from: 'if (leftMs > 1) timer', to: 'if (true) timer' },

@@ -22,7 +22,7 @@ export function isolateHere(parts: IsolationParts): Isolation {
       // At once, so that what follows is answered in place.
       for (const used of reply.plans) await parts.plans.take(used)
       takeOver(parts, request.tenant.tenantId, { ...reply, plans: [] })
-      if ('text' in reply.outcome) return reply.outcome.text
+      if ('body' in reply.outcome) return Buffer.from(reply.outcome.body)
       const { code, extras, headers } = reply.outcome.refusal
       throw new ApiError(code, extras, headers)
     },

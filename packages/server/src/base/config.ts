@@ -73,7 +73,7 @@ export const SETTINGS = {
     env: 'COUNTERSIGN_POOL_SIZE',
     flag: 'pool-size',
     default: '20',
-    help: 'database connections the service may open',
+    help: 'database connections of the main thread; each thread for long requests opens up to four more, 16 on two cores and 24 on four',
     parse: integer(4, 500),
   }),
   maxConnections: setting({

@@ -7,7 +7,7 @@ import { databaseTrouble } from '../postgres/database-error.js'
 import type { Query } from '../postgres/sql.js'
 import type { SessionChange } from '../store/sessions/session-change.js'
 import type { SessionRow } from '../store/sessions/session-row.js'
-import { findSession, loadSession, lockSession, readSession } from '../store/sessions/sessions.js'
+import { findSession, lockSession, readSession, type StoredSession, storedLength } from '../store/sessions/sessions.js'
 import { isLimitTaken } from '../store/sessions/shared-counts.js'
 import { writeChange } from '../store/sessions/write-change.js'
 import { loadWorkflow, lockWorkflowOfSession, type WorkflowRow } from '../store/workflows/workflows.js'
@@ -67,18 +67,18 @@ export async function changeSession<Reply>(
   if (outcome === NEEDS_WORKFLOW_LOCK && ctx.app.isInPlace) throw new NotInPlace()
   if (outcome === NEEDS_WORKFLOW_LOCK)
     outcome = await decideUnderLock(ctx, sessionId, decide, { ...options, workflow: true })
-  if (isDeferred(outcome)) throw new Error('a decision asked for a lock that it has')
+  if (isDeferred(outcome)) throw new Error('internal error: decide() asked for a lock it already holds')
   return conclude(ctx, outcome)
 }
 
 export interface ChangeOptions {
   /** More patience than others have. */
   readonly lockTimeoutMs?: number
-  /** Decides without the plan, and does not wait until that is prepared. */
+  /** Decides without the plan, which is not loaded. */
   readonly withoutPlan?: boolean
 }
 
-/** In place of a plan that nobody may ask. */
+/** Stand-in for decisions that must not read the plan; any access throws. */
 export const NO_PLAN = new Proxy({} as Plan, {
   get: () => {
     throw new Error('this change is decided without a plan')
@@ -194,8 +194,10 @@ async function decideLocked<Reply>(
     async (tx) => {
       if (withWorkflow) await lockWorkflowOfSession(tx, tenantId, sessionId)
       if (!(await lockSession(tx, tenantId, sessionId))) throw new ApiError('NOT_FOUND')
-      const session = await loadSession(tx, tenantId, sessionId)
-      if (session === null) throw new ApiError('NOT_FOUND')
+      const row = await findSession(tx, tenantId, sessionId)
+      if (row === null) throw new ApiError('NOT_FOUND')
+      requireShort(ctx, row, options)
+      const session = readSession(row)
       const { workflowId } = session.fixed
       const workflow = withWorkflow && workflowId !== null ? await loadWorkflow(tx, tenantId, workflowId) : null
       const query: Query = (fn) => fn(tx)
@@ -212,24 +214,21 @@ async function decideLocked<Reply>(
 }
 
 /** The session as it is known to be with the key, or as it is read now, without a lock. 404 when the tenant has none by this id. */
-export function loadForDecision(
-  ctx: Context,
-  sessionId: string,
-  options: Pick<ChangeOptions, 'withoutPlan'> = {},
-): Promise<LoadedSession> {
+export function loadForDecision(ctx: Context, sessionId: string, options: ChangeOptions = {}): Promise<LoadedSession> {
   return ctx.session === null ? loadAgain(ctx, sessionId, options) : unlocked(ctx, ctx.session, options)
 }
 
-async function loadAgain(
-  ctx: Context,
-  sessionId: string,
-  options: Pick<ChangeOptions, 'withoutPlan'>,
-): Promise<LoadedSession> {
+async function loadAgain(ctx: Context, sessionId: string, options: ChangeOptions): Promise<LoadedSession> {
   const row = await inFind(ctx, (sql) => findSession(sql, ctx.tenant.tenantId, sessionId))
   if (row === null) throw new ApiError('NOT_FOUND')
-  // What only stops a session is done in place, whatever its state.
-  if (ctx.app.isInPlace && !options.withoutPlan && row.state.length > IN_PLACE.stateBytes) throw new NotInPlace()
+  requireShort(ctx, row, options)
   return unlocked(ctx, readSession(row), options)
+}
+
+/** A stop is done in place, whatever the state. */
+function requireShort(ctx: Context, row: StoredSession, { lockTimeoutMs }: ChangeOptions): void {
+  if (ctx.app.isInPlace && lockTimeoutMs === undefined && storedLength(row) > IN_PLACE.stateBytes)
+    throw new NotInPlace()
 }
 
 async function unlocked(

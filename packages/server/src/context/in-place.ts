@@ -5,7 +5,8 @@
 export const IN_PLACE = {
   bodyBytes: 16 * 1024,
   stateBytes: 64 * 1024,
-  /** Of a plan, in memory: so much is prepared in about 5 ms. */
+  /** What a thread took to prepare a plan, and what the plan has in memory. */
+  preparationMs: 25,
   planBytes: 1_500_000,
   /** The cost of a plan for each byte of a body, times the bytes: 20 ns each at the worst. */
   costOfBytes: 256 * 1024,

@@ -18,7 +18,7 @@ export interface Asked {
 /** Threads for requests that are not answered in place: the same handlers, with connections of their own to the database. */
 export interface Isolation {
   /** The reply as JSON. 422 where it took too long or too much memory, 429 and 503 where too many wait. */
-  answer(request: IsolatedRequest, options: IsolationOptions): Promise<string>
+  answer(request: IsolatedRequest, options: IsolationOptions): Promise<Buffer>
   /** Starts threads, so that the first request does not wait for one. */
   warm(): void
   close(): Promise<void>
@@ -42,7 +42,7 @@ export interface IsolatedRequest extends Asked {
 
 /** What comes back, whether the request was answered or refused. */
 export interface IsolatedReply {
-  readonly outcome: { readonly text: string } | { readonly refusal: Pick<ApiError, 'code' | 'extras' | 'headers'> }
+  readonly outcome: { readonly body: Uint8Array } | { readonly refusal: Pick<ApiError, 'code' | 'extras' | 'headers'> }
   /** For the metrics of the process. */
   readonly counted: readonly Counted[]
   /** For its recorder. */

@@ -10,7 +10,11 @@ const NOT_PLAIN = new Set([
 ])
 /** Keys whose members are names that somebody chose. */
 const NAMED = new Set(['properties', '$defs', 'definitions', 'max_calls_per_tool', 'pricing', 'transitions'])
-const PATHS = new Set(['path', 'as', 'key'])
+/** A path with one value, or the items of one list. Unions, slices, filters and descents visit values again and again. */
+const PLAIN_PATH = /^\$(\.[A-Za-z_][\w-]*|\['[^'\\]*'\]|\[\d+\])*(\[\*\](\.[A-Za-z_][\w-]*)*)?$/
+/** Each item is a value of its own, with what is kept of it. */
+const COST_OF_ITEMS = 8
+const SCHEMAS = new Set(['arguments', 'schema'])
 
 const costs = new WeakMap<Plan, number>()
 
@@ -22,26 +26,41 @@ export function planCost(plan: Plan): number {
   const known = costs.get(plan)
   if (known !== undefined) return known
   let most = 0
-  for (const { definition } of plan.contracts.values()) most = Math.max(most, costOf(definition))
-  const cost = most + costOf(plan.session)
+  let ofAll = costOf(plan.session)
+  for (const { definition } of plan.contracts.values()) {
+    most = Math.max(most, costOf(definition))
+    // Before a request, those of all contracts are judged.
+    ofAll += costOf(definition.assertions?.input_invariants ?? [])
+  }
+  const cost = most + ofAll
   costs.set(plan, cost)
   return cost
 }
 
 function costOf(definition: unknown): number {
   const costOfReference = new Map<string, number>()
-  /** The schema that a reference starts from. */
+  /** The schema that references start from. */
   let root: unknown = null
 
   const walk = (value: unknown, key: string): number => {
     if (typeof value === 'string') return costOfText(value, key)
     if (typeof value !== 'object' || value === null) return 1
-    if (key === 'arguments' || key === 'schema') root = value
+    if (root !== null || Array.isArray(value) || !SCHEMAS.has(key)) return sum(value, key)
+    root = value
+    costOfReference.clear()
+    const cost = sum(value, key)
+    root = null
+    return cost
+  }
+
+  const sum = (value: object, key: string): number => {
+    const areNames = NAMED.has(key)
     let cost = 1
     for (const [name, part] of Object.entries(value)) {
-      if (!NAMED.has(key) && NOT_PLAIN.has(name)) return Infinity
-      cost +=
-        name === '$ref' && typeof part === 'string' ? followed(part) : walk(part, Array.isArray(value) ? key : name)
+      if (!areNames && (NOT_PLAIN.has(name) || (name === '$id' && value !== root))) return Infinity
+      if (!areNames && name === 'multipleOf' && !/^\d+(\.\d{1,6})?$/.test(String(part))) return Infinity
+      if (!areNames && name === '$ref' && typeof part === 'string') cost += followed(part)
+      else cost += walk(part, Array.isArray(value) ? key : areNames ? '' : name)
       if (cost > MOST_COST) return Infinity
     }
     return cost
@@ -52,7 +71,8 @@ function costOf(definition: unknown): number {
     if (known !== undefined) return known
     // One that leads back to itself costs as often as the values are deep.
     costOfReference.set(reference, Infinity)
-    const cost = reference.startsWith('#/') ? walk(at(root, reference), '') : Infinity
+    const target = /^#\/[^%~]*$/.test(reference) ? memberAt(root, reference) : undefined
+    const cost = target === undefined ? Infinity : walk(target, '')
     costOfReference.set(reference, cost)
     return cost
   }
@@ -60,16 +80,16 @@ function costOf(definition: unknown): number {
   return walk(definition, '')
 }
 
-const at = (root: unknown, reference: string): unknown =>
+const memberAt = (root: unknown, reference: string): unknown =>
   reference
     .slice(2)
     .split('/')
     .reduce<unknown>((value, name) => (value as Record<string, unknown> | undefined)?.[name], root)
 
 function costOfText(text: string, key: string): number {
-  if (PATHS.has(key)) return /\.\.|\?|\*.*\*/.test(text) ? Infinity : 1
+  if (text.startsWith('$')) return PLAIN_PATH.test(text) ? (text.includes('[*]') ? COST_OF_ITEMS : 1) : Infinity
   if (key !== 'pattern' && key !== 'regex' && key !== 'not_regex') return 1
   const repeated = [...text.matchAll(/\{(\d+)(?:,(\d+))?/g)].map(([, least, most = least]) => Math.max(1, Number(most)))
   const size = text.length * repeated.reduce((product, times) => product * times, 1)
-  return size > MOST_COST ? Infinity : 1 + size / 8
+  return size > MOST_COST ? Infinity : 1 + size
 }

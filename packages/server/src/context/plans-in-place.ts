@@ -1,3 +1,4 @@
+import { setImmediate } from 'node:timers/promises'
 import { hashPlan, type Plan, preparePlan } from '@countersign/engine'
 import type { Log } from '../base/log.js'
 import type { Cache } from '../base/memory/cache.js'
@@ -24,6 +25,8 @@ export function createPlansInPlace(
   plans: Cache<Plan>,
 ): PlansInPlace {
   const taking = new Set<string>()
+  /** One after another, and other requests go first. */
+  let last: Promise<unknown> = Promise.resolve()
 
   const prepare = async ({ tenantId, hash }: UsedPlan): Promise<void> => {
     const compiled = await database.find(tenantId, (sql) => findPlan(sql, tenantId, hash))
@@ -48,7 +51,9 @@ export function createPlansInPlace(
       if (taking.has(used.hash) || plans.find(used.hash) !== undefined) return
       taking.add(used.hash)
       try {
-        await prepare(used)
+        const mine = last.then(() => setImmediate()).then(() => prepare(used))
+        last = mine.catch(() => {})
+        await mine
       } catch (error) {
         // It is taken with the next request that uses it.
         log.debug({ error }, 'a plan could not be prepared in place')
@@ -60,5 +65,7 @@ export function createPlansInPlace(
 }
 
 /** Whether the thread that answers requests may prepare a plan, and judge at least short calls by it. */
-export const isForInPlace = (plan: Plan): boolean =>
-  plan.weight <= IN_PLACE.planBytes && planCost(plan) * 1_024 <= IN_PLACE.costOfBytes
+export const isForInPlace = (plan: Plan, preparationMs: number): boolean =>
+  preparationMs <= IN_PLACE.preparationMs &&
+  plan.weight <= IN_PLACE.planBytes &&
+  planCost(plan) * 1_024 <= IN_PLACE.costOfBytes

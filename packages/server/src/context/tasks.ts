@@ -36,7 +36,7 @@ export type TaskThread = ThreadPool<Tasks>
 
 /** The program of the thread, as it was built: also where tests run this file from its source. */
 const PROGRAM = new URL(
-  import.meta.url.endsWith('.ts') ? '../../dist/bundle/worker.js' : './worker.js',
+  import.meta.url.endsWith('.ts') ? '../../dist/bundle/jobs-thread.js' : './jobs-thread.js',
   import.meta.url,
 )
 

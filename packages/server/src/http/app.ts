@@ -59,7 +59,7 @@ export function createApp(parts: AppParts): RequestListener {
   }
 
   /** In place where that takes a few milliseconds at most, otherwise in a thread. */
-  const answer = async (handler: AnyHandler, ctx: Entered, asked: Asked): Promise<string> => {
+  const answer = async (handler: AnyHandler, ctx: Entered, asked: Asked): Promise<string | Buffer> => {
     const isShort = !isIsolated.has(asked.route) && (asked.body?.length ?? 0) <= IN_PLACE.bodyBytes
     if (ctx.tenant === undefined) return operate(handler, ctx, asked)
     if (isShort) {
@@ -72,7 +72,7 @@ export function createApp(parts: AppParts): RequestListener {
     await checkKeyBeforeRefusal(ctx.recentKey)
     const options = { isSlow: isSlow.has(asked.route), isOwed: ROUTES[asked.route].throttle === 'evidence' }
     const { session_id } = asked.params
-    if (session_id !== undefined) parts.sessions.forget(session_id)
+    if (session_id !== undefined && ROUTES[asked.route].method !== 'GET') parts.sessions.forget(session_id)
     return parts.isolation.answer(isolated(ctx as Context, asked), options)
   }
 
@@ -90,7 +90,7 @@ export function createApp(parts: AppParts): RequestListener {
         if (route.method === 'GET' && http.incoming.socket?.destroyed) throw new ApiError('BUSY')
         const body = await answer(handler, ctx, { route: name, params, query: http.query, body: sent })
         // As it goes over the wire: a member that is undefined is not written.
-        if (parts.checkReplies) route.reply.parse(JSON.parse(body))
+        if (parts.checkReplies) route.reply.parse(JSON.parse(String(body)))
         return { status: route.status ?? 200, body, headers: JSON_HEADERS, owner }
       } catch (error) {
         await checkKeyBeforeRefusal(ctx.recentKey)

@@ -39,7 +39,7 @@ export const isSlow: ReadonlySet<RouteName> = new Set([
     'listSeals',
   ],
   ...['listToolPins', 'loadPlan', 'loadProof', 'loadSessionDetail', 'loadTimeline', 'loadWorkflow'],
-  ...['loadWorkflowDetail', 'submitPlan'],
+  ...['loadWorkflowDetail', 'submitPlan', 'createRun', 'startRun', 'loadRun', 'loadRunDetail'],
 ] as RouteName[])
 
 /** Routes that a thread answers. Those that are not slow do not wait for those that are. */

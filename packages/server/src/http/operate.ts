@@ -4,7 +4,7 @@ import { ApiError } from '../base/api-error.js'
 import type { Context, OpenContext } from '../context/context.js'
 import { NotInPlace } from '../context/in-place.js'
 import type { Asked } from '../context/isolation.js'
-import { WrittenReply } from '../context/written-reply.js'
+import { writeReply } from '../context/written-reply.js'
 import { checkKeyBeforeRefusal, requireCheckedKey } from '../entry/recent-key.js'
 import { bodyReaders } from './handlers.js'
 import { parseInput } from './parse-input.js'
@@ -31,7 +31,7 @@ export async function operate(
     throw ctx.tenant === undefined ? error : await explainArchived(error, ctx as Context, askedFor(asked.params, input))
   }
   requireCheckedKey(ctx.recentKey, asked.route)
-  return reply instanceof WrittenReply ? reply.text : JSON.stringify(reply)
+  return writeReply(reply)
 }
 
 function readerOf(name: RouteName, ctx: Context): ((bytes: Uint8Array) => unknown) | undefined {

@@ -7,13 +7,14 @@ import type { Counted, Metrics } from '../base/metrics.js'
 import { createOfferedMemory } from '../captures/offered-memory.js'
 import type { Context, Services } from '../context/context.js'
 import type { IsolatedReply, IsolatedRequest } from '../context/isolation.js'
-import { createPlanCache, type PlanCache } from '../context/plan-cache.js'
+import { createPlanCache, type MeasuredPlans, type PlanCache } from '../context/plan-cache.js'
 import { isForInPlace, type UsedPlan } from '../context/plans-in-place.js'
 import { ReplyHeaders } from '../context/reply-headers.js'
 import { toApiError } from '../http/error-reply.js'
 import { handlers } from '../http/handlers.js'
 import { type AnyHandler, operate } from '../http/operate.js'
 import { createDatabase, type Database } from '../postgres/database.js'
+import { makeDriverFast } from '../postgres/driver/fast-driver.js'
 import type { IsolatedStart } from './isolation.js'
 import { ledgerSignerOf } from './ledger-signer.js'
 import { tasksHere } from './tasks.js'
@@ -49,6 +50,9 @@ export function createIsolatedRuntime(
     clock: () => new Date(),
     random,
   }
+  makeDriverFast(database.sql).catch(() => {
+    // The database is away: statements are slower until the next thread.
+  })
   const plans = createPlanCache(memories.cache('plans'))
   return { answer: (request: IsolatedRequest) => answerIsolated(app, plans, request) }
 }
@@ -61,7 +65,7 @@ export type ServicesOfThread = Pick<
 /** Answers a request with all that it needs in itself. Also what tests do in place of a thread. */
 export async function answerIsolated(
   app: ServicesOfThread,
-  plans: PlanCache,
+  plans: MeasuredPlans,
   request: IsolatedRequest,
 ): Promise<IsolatedReply> {
   const left: Left = { counted: [], captures: [], plans: [], runWaits: false }
@@ -82,7 +86,7 @@ export async function answerIsolated(
   } as unknown as Context
   try {
     const text = await operate(handlers[asked.route] as AnyHandler, ctx, asked)
-    return { outcome: { text }, ...left }
+    return { outcome: { body: Buffer.from(text) }, ...left }
   } catch (error) {
     const refusal = toApiError(error)
     if (refusal.status >= 500) ctx.request.log.error({ error }, 'a request failed in its thread')
@@ -104,9 +108,9 @@ function leaving(left: Left): Pick<Services, 'metrics' | 'captures' | 'sessions'
   }
 }
 
-function noting(plans: PlanCache, { plans: used }: Left): PlanCache {
+function noting(plans: MeasuredPlans, { plans: used }: Left): PlanCache {
   const note = (plan: Plan, tenantId: string): Plan => {
-    if (isForInPlace(plan)) used.push({ tenantId, hash: plan.hash })
+    if (isForInPlace(plan, plans.preparationMs(plan))) used.push({ tenantId, hash: plan.hash })
     return plan
   }
   return {

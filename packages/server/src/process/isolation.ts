@@ -1,6 +1,8 @@
 import { availableParallelism } from 'node:os'
+import { SHARE_ENV } from 'node:worker_threads'
 import { ApiError } from '../base/api-error.js'
 import type { Config } from '../base/config.js'
+import { ThreadClosed } from '../base/work/one-thread.js'
 import { createThreadPool, type PoolLimits, TaskFailed, type ThreadPool } from '../base/work/thread-pool.js'
 import type { Services } from '../context/context.js'
 import type { IsolatedReply, IsolatedRequest, Isolation } from '../context/isolation.js'
@@ -41,21 +43,33 @@ const PROGRAM = new URL(
   import.meta.url,
 )
 
-/** What a thread cannot have: it is of the whole process. */
-export type Parts = Pick<Services, 'log' | 'metrics' | 'captures' | 'judgeRuns'> & { readonly plans: PlansInPlace }
-export type IsolationParts = Parts & Pick<Services, 'config' | 'database' | 'thread' | 'memories' | 'random' | 'clock'>
+/** Services that exist once in a process: a thread hands back what it would ask of them. */
+export type ProcessParts = Pick<Services, 'log' | 'metrics' | 'captures' | 'judgeRuns'> & {
+  readonly plans: PlansInPlace
+}
+/** And what tests need to answer without a thread. */
+export type IsolationParts = ProcessParts &
+  Pick<Services, 'config' | 'database' | 'thread' | 'memories' | 'random' | 'clock'>
 
 /** Takes over what a request left for the process: counts, captures, plans for the requests that follow. */
-export function takeOver({ metrics, captures, plans, judgeRuns }: Parts, tenantId: string, reply: IsolatedReply): void {
+export function takeOver(
+  { metrics, captures, plans, judgeRuns }: ProcessParts,
+  tenantId: string,
+  reply: IsolatedReply,
+): void {
   for (const { name, labels, by } of reply.counted) metrics.count(name, labels, by)
   for (const item of reply.captures) captures.note(tenantId, item)
   for (const used of reply.plans) void plans.take(used)
   if (reply.runWaits) judgeRuns()
 }
 
-export function createIsolation(parts: Parts, start: Pick<IsolatedStart, 'config' | 'databaseUrl'>): Isolation {
+export function createIsolation(parts: ProcessParts, start: Pick<IsolatedStart, 'config' | 'databaseUrl'>): Isolation {
   const pool = (limits: PoolLimits, isNiced: boolean): ThreadPool<RequestTasks> =>
-    createThreadPool<RequestTasks>(PROGRAM, limits, (): IsolatedStart => ({ ...start, isNiced }))
+    createThreadPool<RequestTasks>(PROGRAM, limits, {
+      data: (): IsolatedStart => ({ ...start, isNiced }),
+      // The database may be described by variables of its own (PGPASSWORD).
+      env: SHARE_ENV,
+    })
   const quick = pool(QUICK, false)
   const slow = pool(SLOW, true)
   return {
@@ -64,10 +78,14 @@ export function createIsolation(parts: Parts, start: Pick<IsolatedStart, 'config
       try {
         const reply = await (isSlow ? slow : quick).run(tenantId, 'answer', request, { isOwed })
         takeOver(parts, tenantId, reply)
-        if ('text' in reply.outcome) return reply.outcome.text
+        if ('body' in reply.outcome) {
+          const { buffer, byteOffset, byteLength } = reply.outcome.body
+          return Buffer.from(buffer, byteOffset, byteLength)
+        }
         const { code, extras, headers } = reply.outcome.refusal
         throw new ApiError(code, extras, headers)
       } catch (error) {
+        if (error instanceof ThreadClosed) throw new ApiError('UNAVAILABLE', {}, RETRY_AFTER)
         throw error instanceof TaskFailed ? failed(error, parts.log.with({ request_id: request.requestId })) : error
       }
     },
@@ -79,10 +97,14 @@ export function createIsolation(parts: Parts, start: Pick<IsolatedStart, 'config
   }
 }
 
-/** A request that may have been written is asked again: its write is found then. */
+/** A request that may have been written is answered 503: sent again, it finds its write. */
 function failed(error: TaskFailed, log: Services['log']): ApiError {
   log.warn({ error }, 'a request was given up')
-  if (error.hasWritten)
-    return new ApiError('UNAVAILABLE', { detail: 'it is not known what became of it' }, { 'retry-after': '1' })
-  return new ApiError('TOO_COSTLY', { detail: error.why })
+  if (error.hasWritten) {
+    const detail = 'the request was interrupted while it was being written; send it again'
+    return new ApiError('UNAVAILABLE', { detail }, RETRY_AFTER)
+  }
+  return error.over === null ? new ApiError('INTERNAL') : new ApiError('TOO_COSTLY', { detail: error.why })
 }
+
+const RETRY_AFTER = { 'retry-after': '1' }

@@ -3,7 +3,7 @@ import { ApiError } from '../base/api-error.js'
 import type { Context } from '../context/context.js'
 import { prepareSentPlan } from '../context/prepare-sent-plan.js'
 import type { ReadRun } from '../context/tasks.js'
-import { inFind, inStatement } from '../context/work.js'
+import { inFind } from '../context/work.js'
 import { storePlan, usePlan } from '../store/governance/plans.js'
 import { enqueueRun } from './enqueue-run.js'
 import { judgeNow } from './judge-run.js'
@@ -27,11 +27,11 @@ export async function createRun(ctx: Context, { body }: { readonly body: ReadRun
 async function requirePlan(ctx: Context, { compiledHash, compiled }: ReadRun): Promise<void> {
   const { tenantId } = ctx.tenant
   if (compiled === null) {
-    const isStored = await inStatement(ctx, (sql) => usePlan(sql, tenantId, compiledHash))
+    const isStored = await inFind(ctx, (sql) => usePlan(sql, tenantId, compiledHash))
     if (!isStored) throw new ApiError('PLAN_UNKNOWN')
-    await ctx.app.plans.ofSession((fn) => inFind(ctx, fn), { tenantId, compiledHash })
+    await ctx.app.plans.ofSession((fn) => inFind(ctx, fn), { tenantId, compiledHash }, 0)
     return
   }
   await prepareSentPlan(ctx, JSON.parse(compiled) as CompiledSession)
-  await inStatement(ctx, async (sql) => storePlan(sql, { tenantId, compiledHash, compiled }))
+  await inFind(ctx, async (sql) => storePlan(sql, { tenantId, compiledHash, compiled }))
 }

@@ -3,7 +3,7 @@ import type { CompiledSession, Input, Routes } from '@countersign/protocol'
 import { ApiError } from '../base/api-error.js'
 import type { Context } from '../context/context.js'
 import { prepareSentPlan } from '../context/prepare-sent-plan.js'
-import { inFind, inStatement } from '../context/work.js'
+import { inFind } from '../context/work.js'
 import { claimPlan, findApprovedHash, findPlan } from '../store/governance/plans.js'
 
 export interface ChosenPlan {
@@ -48,8 +48,8 @@ async function clientPlan(ctx: Context, body: Body): Promise<ChosenPlan> {
   }
   // That another tenant has it, or that it is cached, does not count: each tenant uploads its own.
   const { compiled_hash: compiledHash } = body
-  const stored = await inStatement(ctx, (sql) => claimPlan(sql, tenantId, compiledHash))
-  if (stored === null) throw new ApiError('PLAN_UNKNOWN')
+  // Before it is prepared: otherwise it could be deleted meanwhile. To claim it again changes nothing.
+  if (!(await inFind(ctx, (sql) => claimPlan(sql, tenantId, compiledHash)))) throw new ApiError('PLAN_UNKNOWN')
   const plan = await ctx.app.plans.ofSession((fn) => inFind(ctx, fn), { tenantId, compiledHash }, 0)
   return { plan, source: 'client', unsent: null, upload: null }
 }

@@ -6,12 +6,12 @@ import { leaseMsOf } from '../change/advance.js'
 import { sessionView } from '../change/session-view.js'
 import { stickyOwnerText } from '../change/shared-limits.js'
 import type { Context } from '../context/context.js'
-import { NotInPlace } from '../context/in-place.js'
+import { IN_PLACE, NotInPlace } from '../context/in-place.js'
 import { inFind, inStatement } from '../context/work.js'
 import { readClock } from '../store/clock.js'
 import type { SessionChange } from '../store/sessions/session-change.js'
 import type { FixedSession, SessionHead, SessionRow } from '../store/sessions/session-row.js'
-import { loadSession } from '../store/sessions/sessions.js'
+import { findSession, readSession, storedLength } from '../store/sessions/sessions.js'
 import { loadBeginning, type Beginning as TenantBeginning } from '../store/sessions/sticky-labels.js'
 import { writeChange } from '../store/sessions/write-change.js'
 import { joinWorkflow, type Membership } from '../workflows/join-workflow.js'
@@ -35,8 +35,12 @@ export async function createSession(ctx: Context, { body }: Input<Routes['create
   return repeated(ctx, winner, body)
 }
 
-const find = (ctx: Context, sessionId: string): Promise<SessionRow | null> =>
-  inFind(ctx, (sql) => loadSession(sql, ctx.tenant.tenantId, sessionId))
+async function find(ctx: Context, sessionId: string): Promise<SessionRow | null> {
+  const row = await inFind(ctx, (sql) => findSession(sql, ctx.tenant.tenantId, sessionId))
+  if (row === null) return null
+  if (ctx.app.isInPlace && storedLength(row) > IN_PLACE.stateBytes) throw new NotInPlace()
+  return readSession(row)
+}
 
 /** Rules that are kept for somebody need to know for whom. */
 function requireParties(plan: Plan, { principal, workflow }: Body): void {

@@ -33,7 +33,6 @@ export interface FairQueue<Item extends Waiting> {
   next(mayGo?: (item: Item) => boolean): Item | null
   /** Takes a work out that waits no longer. */
   remove(item: Item): void
-  waiting(owner: string): number
   size(): number
 }
 
@@ -127,7 +126,6 @@ export function createFairQueue<Item extends Waiting>(options: FairQueueOptions)
       return item
     },
     remove,
-    waiting: (owner) => lines.get(owner)?.length ?? 0,
     size: () => size,
   }
 }

@@ -1,5 +1,5 @@
 import { readFileSync, readlinkSync } from 'node:fs'
-import { Worker } from 'node:worker_threads'
+import { Worker, type WorkerOptions } from 'node:worker_threads'
 import type { ApiError } from '../api-error.js'
 
 /** The process stops. Whose task was interrupted is not to blame. */
@@ -13,8 +13,8 @@ export class ThreadEnded extends Error {
 
   constructor(
     message: string,
-    /** The heap was full: of this task, or of what others left in it. */
-    readonly ofMemory = false,
+    /** What there was too much of; null: it broke. The heap may be full of what others left in it. */
+    readonly over: 'time' | 'memory' | null,
   ) {
     super(message)
   }
@@ -40,7 +40,9 @@ export interface ThreadReady {
 /** Said by the thread itself. */
 export function ready(): ThreadReady {
   try {
-    return { readyWithTimes: `/proc/${readlinkSync('/proc/thread-self')}/schedstat` }
+    const times = `/proc/${readlinkSync('/proc/thread-self')}/schedstat`
+    // Some kernels have the file, and write zeros into it.
+    return { readyWithTimes: readFileSync(times, 'latin1').startsWith('0 ') ? null : times }
   } catch {
     return { readyWithTimes: null }
   }
@@ -78,17 +80,26 @@ interface Current extends TaskEvents {
 
 /** A task that waits for the database has no processor meanwhile. Beyond so many times its limit it is given up all the same. */
 const MOST_WAITING = 20
+const START_MS = 60_000
 
-/** `data` is asked for at every start. */
+export interface ThreadStart {
+  /** Asked for at every start. */
+  readonly data?: () => unknown
+  /** Default: nothing of the process. */
+  readonly env?: WorkerOptions['env']
+}
+
 export function createOneThread(
   entry: URL,
   { timeLimitMs, memoryMb }: OneThreadLimits,
-  data: () => unknown = () => undefined,
+  { data = () => undefined, env = {} }: ThreadStart = {},
 ): OneThread {
   let thread: Worker | undefined
   let current: Current | undefined
   let times: string | null | undefined
   let timer: NodeJS.Timeout | undefined
+  /** Why it is being ended. What it said before is still heard. */
+  let ending: ThreadEnded | undefined
 
   /** How long the thread has had a processor. Where the system does not say, the clock has to do. */
   const usedMs = (): number => {
@@ -101,6 +112,7 @@ export function createOneThread(
   }
 
   const begin = (task: Current) => {
+    clearTimeout(timer)
     task.begun?.()
     const beganMs = performance.now()
     const usedBeforeMs = usedMs()
@@ -108,7 +120,7 @@ export function createOneThread(
     const look = () => {
       const leftMs = Math.min(timeLimitMs - (usedMs() - usedBeforeMs), endAt - performance.now())
       if (leftMs > 1) timer = setTimeout(look, Math.max(leftMs, 10))
-      else void drop(new ThreadEnded(`it took longer than ${timeLimitMs / 1_000} seconds`))
+      else end(new ThreadEnded(`it took longer than ${timeLimitMs / 1_000} seconds`, 'time'))
     }
     timer = setTimeout(look, timeLimitMs)
   }
@@ -121,37 +133,45 @@ export function createOneThread(
     if (task !== undefined) end(task)
   }
 
+  const end = (why: ThreadEnded) => {
+    ending ??= why
+    void thread?.terminate()
+  }
+
   /** Ends the thread with its task. */
   const drop = (why: Error): Promise<unknown> => {
     const ended = thread?.terminate()
     thread = undefined
+    ending = undefined
     settle((task) => task.fail(why))
     return Promise.resolve(ended)
   }
 
   const start = (): Worker => {
     const started = new Worker(entry, {
-      env: {},
+      env,
       execArgv: [],
       workerData: data(),
       resourceLimits: { maxOldGenerationSizeMb: memoryMb, maxYoungGenerationSizeMb: Math.ceil(memoryMb / 8) },
     })
-    const dropIfCurrent = (why: ThreadEnded) => {
-      if (started === thread) void drop(why)
-    }
     times = undefined
     started.on('message', (said: TaskReply | ThreadReady | typeof WRITES) => {
       if (started !== thread) return
       if (said === WRITES) return current?.writes?.()
+      if (ending !== undefined) return
       if (!('readyWithTimes' in said)) return settle((task) => task.reply(said))
       times = said.readyWithTimes
       if (current !== undefined) begin(current)
     })
     started.on('error', (error: NodeJS.ErrnoException) => {
+      if (started !== thread) return
       const ofMemory = error.code === 'ERR_WORKER_OUT_OF_MEMORY'
-      dropIfCurrent(new ThreadEnded(ofMemory ? `it needed more than ${memoryMb} MB` : error.message, ofMemory))
+      const why = ofMemory ? `it needed more than ${memoryMb} MB` : error.message
+      ending ??= new ThreadEnded(why, ofMemory ? 'memory' : null)
     })
-    started.on('exit', () => dropIfCurrent(new ThreadEnded('its thread ended')))
+    started.on('exit', () => {
+      if (started === thread) void drop(ending ?? new ThreadEnded('its thread ended', null))
+    })
     return started
   }
 
@@ -162,7 +182,12 @@ export function createOneThread(
         thread ??= start()
         thread.ref()
         if (times !== undefined) begin(current)
-        thread.postMessage({ name, input })
+        else timer = setTimeout(() => end(new ThreadEnded('its thread did not start', null)), START_MS)
+        try {
+          thread.postMessage({ name, input })
+        } catch (error) {
+          settle((task) => task.fail(error as Error))
+        }
       }),
     warm: () => {
       thread ??= start()

@@ -8,6 +8,7 @@ import {
   type TaskToDo,
   ThreadClosed,
   ThreadEnded,
+  type ThreadStart,
 } from './one-thread.js'
 import { createUsedTime } from './used-time.js'
 
@@ -19,6 +20,8 @@ export class TaskFailed extends Error {
     task: string,
     /** In words that whoever sent it can read: "it took longer than 10 seconds". */
     readonly why: string,
+    /** Which limit it went over; null: it broke. */
+    readonly over: ThreadEnded['over'] = null,
     /** It may have changed something that lasts. */
     readonly hasWritten = false,
   ) {
@@ -77,11 +80,11 @@ interface Lane {
   tasks: number
 }
 
-/** `entry` is the program of a thread, and `data` what it starts with. A thread starts with its first task. */
+/** `entry` is the program of a thread. A thread starts with its first task. */
 export function createThreadPool<Tasks extends TaskTypes>(
   entry: URL,
   limits: PoolLimits,
-  data?: () => unknown,
+  start: ThreadStart = {},
 ): ThreadPool<Tasks> {
   const { what, threads, waitingPerTenant, waitingInAll } = limits
   const mostOfOne = Math.max(1, threads - 1)
@@ -89,7 +92,7 @@ export function createThreadPool<Tasks extends TaskTypes>(
   const queue = createFairQueue<Task>({ what, perOwner: waitingPerTenant, inAll: waitingInAll, usedMs: used.of })
   const lanes = Array.from(
     { length: threads },
-    (): Lane => ({ thread: createOneThread(entry, limits, data), owner: null, tasks: 0 }),
+    (): Lane => ({ thread: createOneThread(entry, limits, start), owner: null, tasks: 0 }),
   )
   let isClosed = false
 
@@ -121,9 +124,9 @@ export function createThreadPool<Tasks extends TaskTypes>(
       const isFirst = lane.tasks === 1
       lane.tasks = 0
       if (!(error instanceof ThreadEnded)) task.fail(error as Error)
-      else if (error.ofMemory && !isFirst && !hasWritten && !task.isSecondTry)
+      else if (error.over === 'memory' && !isFirst && !hasWritten && !task.isSecondTry)
         queue.putBack({ ...task, isSecondTry: true })
-      else task.fail(new TaskFailed(task.name, error.message, hasWritten))
+      else task.fail(new TaskFailed(task.name, error.message, error.over, hasWritten))
     } finally {
       end()
       lane.owner = null

@@ -28,18 +28,14 @@ export const STORE_PLAN = `
     values (:tenant_id::text, :compiled_hash::text, :compiled_session::text::json, true)
     on conflict (tenant_id, compiled_hash) do update set permanent = true where not plans.permanent`
 
-/** The plan for a new session, which holds it from now on. Null when the tenant has none by this hash. */
-export async function claimPlan(
-  sql: Queryable,
-  tenantId: string,
-  compiledHash: string,
-): Promise<CompiledSession | null> {
-  const [row] = await sql<{ compiledSession: CompiledSession; permanent: boolean }[]>`
-    select compiled_session, permanent from plans where tenant_id = ${tenantId} and compiled_hash = ${compiledHash}`
-  if (row === undefined || row.permanent) return row?.compiledSession ?? null
+/** Keeps a plan for a new session. False when the tenant has none by this hash. */
+export async function claimPlan(sql: Queryable, tenantId: string, compiledHash: string): Promise<boolean> {
+  const [row] = await sql<{ permanent: boolean }[]>`
+    select permanent from plans where tenant_id = ${tenantId} and compiled_hash = ${compiledHash}`
+  if (row === undefined || row.permanent) return row !== undefined
   const claimed = await sql`
     update plans set permanent = true where tenant_id = ${tenantId} and compiled_hash = ${compiledHash} returning 1`
-  return claimed.length === 1 ? row.compiledSession : null
+  return claimed.length === 1
 }
 
 const keep = fixedStatement(`

@@ -76,6 +76,10 @@ export async function findSession(sql: Queryable, tenantId: string, sessionId: s
   return row ?? null
 }
 
+/** Characters of what is parsed of a row. */
+export const storedLength = ({ state, recent, narrowing, prepared }: StoredSession): number =>
+  state.length + recent.length + (narrowing?.length ?? 0) + (prepared?.length ?? 0)
+
 /** The same, read. */
 export async function loadSession(sql: Queryable, tenantId: string, sessionId: string): Promise<SessionRow | null> {
   const row = await findSession(sql, tenantId, sessionId)
