@@ -18,7 +18,7 @@ afterAll(() => meter.close())
 
 const inWords = ({ family, genes, stallMs }: Trial) => `${stallMs.toFixed(0)} ms: ${family} ${JSON.stringify(genes)}`
 
-// Each was found because it took seconds; a quarter of them is enough to see that the budget is there.
+// Each was found because it took seconds; a quarter of them is enough to see that they come to an end.
 const some = rounds(4, 1)
 
 test.each([...KNOWN, ...FOUND.filter((_, at) => at % some === 0)])(

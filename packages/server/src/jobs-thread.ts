@@ -1,5 +1,4 @@
 import { parentPort } from 'node:worker_threads'
-import { ApiError } from './base/api-error.js'
 import { giveWay } from './base/work/give-way.js'
 import { ready, type TaskReply } from './base/work/one-thread.js'
 import type { Tasks } from './context/tasks.js'
@@ -18,8 +17,6 @@ async function replyTo(name: keyof Tasks, input: never): Promise<TaskReply> {
   try {
     return { ok: true, output: await TASKS[name](input) }
   } catch (error) {
-    if (error instanceof ApiError)
-      return { ok: false, refusal: { code: error.code, extras: error.extras, headers: error.headers } }
     return { ok: false, error: error instanceof Error ? error.message : String(error) }
   }
 }

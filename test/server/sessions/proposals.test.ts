@@ -249,7 +249,7 @@ describe('a prepared request that may not be used', () => {
 describe('after a lost answer', () => {
   test.each([
     ['small', []],
-    // 180 kB in all: what is this long is hashed in steps.
+    // 180 kB in all: judged in a thread.
     ['long', ['x', 'y', 'z'].map((letter) => ({ ...LOOKUP, args: { ...LOOKUP.args, note: letter.repeat(60_000) } }))],
   ])('the very same proposal, a %s one, gets its decisions with the refusal while its calls wait', async (_, more) => {
     const session = await openSession(api)

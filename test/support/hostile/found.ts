@@ -26,7 +26,7 @@ export const KNOWN: readonly Costly[] = [
 ]
 
 /**
- * Requests that the search found (seed 7, half an hour) before judging had a budget, each with how long it stalled a
+ * Requests that the search found (seed 7, half an hour) before judging was bounded, each with how long it stalled a
  * process then, in milliseconds of processor time. Two did not end within 90 seconds; one broke Cedar. The
  * last four are from two hours of search after all of that was bounded: 24 calls with 4 MB of arguments, and thousands
  * of keys that were listed for each of 197 conditions.

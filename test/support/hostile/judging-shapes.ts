@@ -1,6 +1,6 @@
 import type { Contract, JsonObject, JsonValue, SessionDefinition } from '@countersign/protocol'
 
-/** A plan and a response within every size limit that would keep a judge without a budget busy for long. */
+/** A plan and a response within every size limit that keeps a judge busy for long. */
 export interface HostileShape {
   readonly name: string
   readonly contracts: readonly Contract[]

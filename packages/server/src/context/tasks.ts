@@ -50,8 +50,7 @@ const LIMITS_OF_JOBS: PoolLimits = {
   waitingInAll: Infinity,
 }
 
-export const createTaskThread = (limits: Partial<PoolLimits> = {}): TaskThread =>
-  createThreadPool<Tasks>(PROGRAM, { ...LIMITS_OF_JOBS, ...limits })
+export const createTaskThread = (): TaskThread => createThreadPool<Tasks>(PROGRAM, LIMITS_OF_JOBS)
 
 export interface ReadCaptures {
   /** How many are good, each id counted once, and how many ids came more than once. */

@@ -30,7 +30,7 @@ export interface AppParts extends AuthorizationParts {
 
 /**
  * What happens to every request, in order: authenticate, throttle, parse, operate, reply.
- * So refusals come in this order: 401, 403, 429, 400 (and 408, 413, 415), 404, 409.
+ * So refusals come in this order: 401, 403, 429, 400 (and 408, 413, 415), 404, 409, 422.
  */
 export function createApp(parts: AppParts): RequestListener {
   const router = createRouter<Serve>()

@@ -28,25 +28,43 @@ export const rechecksKey: ReadonlySet<RouteName> = new Set(cycleRoutes)
 
 /** Routes that read, compare or list much: a thread answers them, whatever is asked. */
 export const isSlow: ReadonlySet<RouteName> = new Set([
-  ...['approvePlan', 'approveToolPin', 'diffPlan', 'draftPlan', 'editPlan', 'eraseContent', 'exportEvents'],
-  ...[
-    'exportEventsByPerson',
-    'exportWorkflowEvents',
-    'judgePlayground',
-    'listCaptures',
-    'listContracts',
-    'listRuns',
-    'listSeals',
-  ],
-  ...['listToolPins', 'loadPlan', 'loadProof', 'loadSessionDetail', 'loadTimeline', 'loadWorkflow'],
-  ...['loadWorkflowDetail', 'submitPlan', 'createRun', 'startRun', 'loadRun', 'loadRunDetail'],
-] as RouteName[])
+  'approvePlan',
+  'approveToolPin',
+  'createRun',
+  'diffPlan',
+  'draftPlan',
+  'editPlan',
+  'eraseContent',
+  'exportEvents',
+  'exportEventsByPerson',
+  'exportWorkflowEvents',
+  'judgePlayground',
+  'listCaptures',
+  'listContracts',
+  'listRuns',
+  'listSeals',
+  'listToolPins',
+  'loadPlan',
+  'loadProof',
+  'loadRun',
+  'loadRunDetail',
+  'loadSessionDetail',
+  'loadTimeline',
+  'loadWorkflow',
+  'loadWorkflowDetail',
+  'startRun',
+  'submitPlan',
+] satisfies RouteName[])
 
 /** Routes that a thread answers. Those that are not slow do not wait for those that are. */
-export const isIsolated: ReadonlySet<RouteName> = new Set<RouteName>([
+export const isIsolated: ReadonlySet<RouteName> = new Set([
   ...isSlow,
-  ...(['lookupPlan', 'recoverSession', 'offerHandoff', 'completeHandoff', 'reclaimHandoff'] as const),
-])
+  'completeHandoff',
+  'lookupPlan',
+  'offerHandoff',
+  'reclaimHandoff',
+  'recoverSession',
+] satisfies RouteName[])
 
 /** Bodies that are not read as the route's shape says, but by their room. */
 export const bodyReaders: BodyReaders = { ...captureReaders, ...runReaders }

@@ -6,7 +6,7 @@ import type { ReadRun } from '../context/tasks.js'
 
 type Body = Input<Routes['createRun']>['body']
 
-/** What a body that starts a run says. A large one is read in a thread: fixtures and plan come out as text. */
+/** What a body that starts a run says. Fixtures and plan come out as text. */
 export function readRun({ body: bytes, tenantId }: { readonly body: Uint8Array; readonly tenantId: string }): ReadRun {
   const route = ROUTES.createRun
   const body = checked(route.body, readJson(bytes), 'body') as Body
@@ -26,7 +26,7 @@ export function readRun({ body: bytes, tenantId }: { readonly body: Uint8Array; 
   }
 }
 
-/** The plan is prepared outside the thread, so it may hold what the plan of a session may. */
+/** A plan that came along may hold what the plan of a session may. */
 function planText(plan: CompiledSession): string {
   const text = JSON.stringify(plan)
   const detail = planSizeProblem(text)

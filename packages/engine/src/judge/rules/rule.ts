@@ -143,7 +143,6 @@ function shownValue(key: 'expected' | 'found', failure: ContractFailure): Partia
 
 /**
  * Many failures can show the same large value, so its text is not written to learn its length, and it is measured once.
- * This takes no steps: a call that has used them up is blocked, and its failures are shown as well.
  */
 function isLong(value: JsonValue & object): boolean {
   const known = LONG.get(value)

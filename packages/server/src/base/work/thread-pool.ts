@@ -1,4 +1,3 @@
-import { ApiError } from '../api-error.js'
 import { createFairQueue, type Waiting } from './fair-queue.js'
 import {
   createOneThread,
@@ -154,6 +153,5 @@ export function createThreadPool<Tasks extends TaskTypes>(
 
 function settle({ name, done, fail }: Task, reply: TaskReply): void {
   if (reply.ok) done(reply.output as never)
-  else if ('refusal' in reply) fail(new ApiError(reply.refusal.code, reply.refusal.extras, reply.refusal.headers))
   else fail(new TaskFailed(name, reply.error))
 }
