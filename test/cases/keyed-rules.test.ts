@@ -136,7 +136,7 @@ describe('rules that are kept per key', () => {
     const reasons = turns.map(({ decisions }) => decisions[0]?.reasons[0])
     expect(reasons.slice(0, LIMITS.keysPerName).filter((reason) => reason !== undefined)).toEqual([])
     expect(reasons[LIMITS.keysPerName]).toMatchObject({ reason: 'session_limit_exceeded', detail: 'keys' })
-    expect(turns[LIMITS.keysPerName]?.decisions[0]?.remedy).toContain('for 512 different values')
+    expect(turns[LIMITS.keysPerName]?.decisions[0]?.remedy).toContain('for 256 different values')
     expect(reasons.slice(-2)).toEqual([undefined, undefined])
     expect(JSON.stringify(state).length).toBeLessThan(LIMITS.keysPerName * 600)
   })
@@ -144,7 +144,7 @@ describe('rules that are kept per key', () => {
   test('new keys of one response count together', () => {
     const steps = [
       ...Array.from({ length: LIMITS.keysPerName - 1 }, (_, id) => lookUp(id)),
-      { calls: [510, 511, 511, 512].map((id) => ({ tool: 'find', args: { id: `o-${id}` } })), expect: [] },
+      { calls: [254, 255, 255, 256].map((id) => ({ tool: 'find', args: { id: `o-${id}` } })), expect: [] },
     ]
     const { turns } = runCaseOnEngine({ ...caseOf(contractsWith(KEY), steps), gate: 'strip_blocked' })
     const last = turns.at(-1)?.decisions.map(({ reasons }) => reasons[0]?.reason ?? 'allow')
@@ -153,11 +153,16 @@ describe('rules that are kept per key', () => {
 })
 
 describe('a plan that keeps very much', () => {
-  const counting = (count: number): Contract[] => [
+  const counting = (count: number, from = 0): Contract[] => [
     {
       tool: 'find',
       side_effect: 'read',
-      aggregates: Array.from({ length: count }, (_, at) => ({ name: `a${at}`, function: 'count', lt: 9, ...KEY })),
+      aggregates: Array.from({ length: count }, (_, at) => ({
+        name: `a${from + at}`,
+        function: 'count',
+        lt: 9,
+        ...KEY,
+      })),
     },
   ]
   const reasonsOf = (contracts: readonly Contract[], steps: readonly TurnStep[]) =>
@@ -179,19 +184,24 @@ describe('a plan that keeps very much', () => {
 
   proves('limit.fair.kept-values', 'a plan has so many names of aggregates', () => {
     const compiled = (count: number) =>
-      compilePlan({ contracts: counting(count).map((value) => ({ file: 'find', value: value as JsonObject })) })
-    expect(compiled(1_024)).toMatchObject({ ok: true })
-    const refused = compiled(1_025)
+      compilePlan({
+        contracts: [...counting(200), ...counting(count - 200, 200)].map((value, at) => ({
+          file: `find${at}`,
+          value: { ...value, tool: `find${at}` } as JsonObject,
+        })),
+      })
+    expect(compiled(256)).toMatchObject({ ok: true })
+    const refused = compiled(257)
     expect(refused.ok ? [] : refused.errors.map(describeNote).join()).toContain(
-      'the contracts declare 1025 aggregates; the limit is 1024',
+      'the contracts declare 257 aggregates; the limit is 256',
     )
   })
 
   proves('limit.fair.kept-values', 'of all names together a session keeps so many keys', () => {
-    const turns = Math.ceil(LIMITS.keysPerSession / 1_000)
+    const turns = Math.ceil(1_024 / 250)
     const ids = [...Array(turns + 1).keys(), 0].map((id) => `o-${id}`)
     const reasons = decisionsOf(
-      counting(1_000),
+      counting(250),
       ids.map((id) => ({ tool: 'find', id, amount: 0, iban: 'DE1', outcome: 'succeeded' })),
     )
     expect(reasons).toEqual([...Array(turns).fill('allow'), 'session_limit_exceeded', 'allow'])
@@ -226,7 +236,7 @@ describe('an earlier call that is used up', () => {
         }),
       ),
     ]
-    const turns = LIMITS.keysPerSession / names.length
+    const turns = 1_024 / names.length
     const args = (turn: number) => Object.fromEntries(names.map((name) => [name, turn]))
     const ids = [...Array(turns + 1).keys(), 0]
     const steps = ids.map((turn) => ({ ...stepOf(backup('')), calls: [{ tool: 'backup', args: args(turn) }] }))

@@ -44,7 +44,7 @@ export const limits = {
   'limit.fair.cookies': 'A cookie is found in a header of 16 kB in less than a millisecond, whatever a stranger wrote into it',
   'limit.fair.forwarded':
     'Whose address a request comes from is found in a fifth of a millisecond, whatever a stranger wrote into X-Forwarded-For: no more of it is read than trusted proxies wrote',
-  'limit.fair.kept-values': 'What calls add to the state of a session is bounded, and takes time in proportion: a session keeps 8,192 keys',
+  'limit.fair.kept-values': 'What calls add to the state of a session is bounded, and takes time in proportion: a session keeps 1,024 keys',
   'limit.fair.definitions': 'The definition of a workflow is checked and hashed once, before anything is locked, in time that grows with its length',
   'limit.fair.roles-counted-first': 'Roles and handoffs of a workflow are counted before one of them is looked at',
   'limit.fair.suggestions':
@@ -85,7 +85,7 @@ export const limits = {
   'limit.pages.sessions-of-facet':
     'A page of sessions with a label or reason and another filter looks through 10,000 of them at most, and the next page goes on where it stopped',
   'limit.plan-problems': 'Of a plan with many problems the first fifty are named and the others counted',
-  'limit.entries-per-list': 'Each list and table of a contract or session definition has at most 2,048 entries',
+  'limit.entries-per-list': 'Each list and table of a contract or session definition has at most 256 entries',
   'limit.terms-per-plan': 'The preconditions of a plan have at most 256 different terms: a session keeps what meets each of them',
   'limit.versions-per-tool': 'A plan has at most 16 contracts for versions of one tool: what the provider runs counts for each of them',
   'limit.labels-per-plan': 'The contracts of a plan add at most 128 different labels',
@@ -94,9 +94,9 @@ export const limits = {
   'limit.pages.tool-pins': 'Of tools whose definition changed, the newest that fit into a megabyte are shown, and the next once these are decided',
   'limit.pages.runs': 'A page of runs is bounded by the bytes of their reports, and the pages after it bring the rest',
   'limit.pages.contracts': 'Contracts are listed up to 4 MB, and that there are more; those that people wrote are read up to 4 MB',
-  'limit.held-resources': 'A proposal that needs a resource is refused while other sessions of the workflow hold more than 4,096',
+  'limit.held-resources': 'A proposal that needs a resource is refused while other sessions of the workflow hold more than 1,024',
   'limit.pages.shared-limits': 'Of limits that sessions share the first 256 are shown, and that there are more, however many windows a tenant gave them',
-  'limit.workflow-bytes': 'A workflow whose handoffs and tools have 2 MB takes no more of them: all of it is shown at once',
+  'limit.workflow-bytes': 'A workflow whose handoffs and tools have 256 kB takes no more of them: all of it is shown at once',
   'limit.pages.agents': 'Overview and agents read the counts of the agents that they show, however many a tenant has',
   'limit.unanswered.counted': 'Of calls that nobody answered at most 10,000 are counted, and that there are more, for the overview and for each agent',
   'limit.unanswered.listed': 'A page of unanswered calls looks through 10,000 of them at most, and the next page goes on where it stopped',

@@ -85,7 +85,6 @@ const runtimeRoutes = {
     params: sessionPath,
     body: turn.proposalBody,
     reply: turn.proposalReply,
-    largeBody: true,
   },
   submitReceipts: {
     ...evidence,
@@ -94,7 +93,6 @@ const runtimeRoutes = {
     params: sessionPath,
     body: turn.receiptsBody,
     reply: turn.receiptsReply,
-    largeBody: true,
   },
   claimCall: {
     ...evidence,
@@ -243,7 +241,6 @@ const captureRoutes = {
     body: capture.capturesBody,
     reply: capture.capturesReply,
     anyData: true,
-    largeBody: true,
   },
   createRun: {
     ...write,
@@ -252,7 +249,6 @@ const captureRoutes = {
     summary: 'Backtest a plan against captured sessions or fixtures',
     body: run.createRunBody,
     reply: run.createRunReply,
-    largeBody: true,
   },
   loadRun: {
     ...read,

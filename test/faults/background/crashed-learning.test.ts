@@ -54,7 +54,7 @@ proves(
         const request = new Request(input, init)
         return fetch(new Request(new URL(new URL(request.url).pathname, service.origin), request))
       }, key)
-      for (let body = 0; body < 3; body++) {
+      for (let body = 0; body < 12; body++) {
         const hostile = hostileBody('killed')
         expect((await api.ingestCaptures(batchOf(hostile.captures))).status).toBe(200)
         calls += hostile.calls

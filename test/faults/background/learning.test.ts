@@ -47,7 +47,7 @@ const learnAll = async () => {
 
 proves('background.off-the-request-thread', async () => {
   let calls = 0
-  for (let body = 0; body < 3; body++) {
+  for (let body = 0; body < 12; body++) {
     const hostile = hostileBody('hostile')
     expectStatus(await api.ingestCaptures(batchOf(hostile.captures)), 200)
     calls += hostile.calls

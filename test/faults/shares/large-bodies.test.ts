@@ -35,7 +35,7 @@ test('what is wrong with a large body is said as it is said of a small one', asy
 })
 
 proves('limit.fair.definitions', 'a long definition has the hash that it would have at once', async () => {
-  const tools = Array.from({ length: 512 }, (_, at) => `tool_${at}`.padEnd(100, '_'))
+  const tools = Array.from({ length: 256 }, (_, at) => `tool_${at}`.padEnd(100, '_'))
   const names = Array.from({ length: 16 }, (_, at) => `role_${at}`)
   const roles = Object.fromEntries(names.map((name) => [name, { root: true, tools }]))
   const handoffs = names.flatMap((from) => names.map((to) => ({ from, to })))

@@ -378,8 +378,8 @@ describe('a response that cannot be trusted is blocked and registers nothing', (
     ['a key __proto__', { tool_calls: [{ ...call, arguments: '{"__proto__":{},"order_id":"A"}' }] }],
     ['the character NUL, which no row can keep', { tool_calls: [{ ...call, arguments: '{"order_id":"A\\u0000"}' }] }],
     [
-      '2 MB of arguments',
-      { tool_calls: [{ ...call, arguments: JSON.stringify({ order_id: 'x'.repeat(2_000_000) }) }] },
+      '200 kB of arguments',
+      { tool_calls: [{ ...call, arguments: JSON.stringify({ order_id: 'x'.repeat(200_000) }) }] },
     ],
     ['a call without id', { tool_calls: [{ name: call.name, arguments: call.arguments }] }],
     ['two calls with one id', { tool_calls: [call, call] }],

@@ -390,7 +390,7 @@ describe('resources', () => {
       insert into resource_holds (tenant_id, workflow_id, session_id, pending_call_id, key_hash, mode, held_at)
       select tenant_id, ${workflowId}, ${child.sessionId}, 'call', 'hash_' || at, 'shared', clock_timestamp()
       from sessions cross join generate_series(${from}::int, ${to}::int) as at where session_id = ${child.sessionId}`
-    await hold(1, 4_096)
+    await hold(1, 1_024)
     await root.turn([lookUp('8')])
     await hold(4_097, 4_097)
     await expect(root.decide([lookUp('8')])).rejects.toThrow(

@@ -3,14 +3,12 @@ import type { CaptureItem } from '@countersign/protocol'
 import { capturesOf } from './captures.js'
 
 const CALLS = 7
-const BODY_ITEMS = 4
-
 /**
- * One request's worth of the largest captures that are accepted, about 3 MB: lists of many thousand different words, as
+ * One request's worth of the largest captures that are accepted, about 800 kB: lists of many thousand different words, as
  * the arguments of each call.
  */
 export function hostileBody(agent: string): { captures: CaptureItem[]; calls: number } {
-  const captures = Array.from({ length: BODY_ITEMS }, (): CaptureItem => {
+  const captures = Array.from({ length: 1 }, (): CaptureItem => {
     const [item] = capturesOf(agent, 'write them all down', [{ name: 'write_down', args: {} }])
     if (item === undefined) throw new Error('no capture')
     const words = Array.from({ length: 8_000 }, () => randomUUID().slice(0, 8))
@@ -21,5 +19,5 @@ export function hostileBody(agent: string): { captures: CaptureItem[]; calls: nu
     }))
     return { ...item, response: { ...item.response, tool_calls } }
   })
-  return { captures, calls: BODY_ITEMS * CALLS }
+  return { captures, calls: CALLS }
 }

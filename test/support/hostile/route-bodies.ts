@@ -1,5 +1,5 @@
 import { compilePlan } from '@countersign/engine'
-import { type JsonObject, type JsonValue, LIMITS, ROUTES, type RouteName } from '@countersign/protocol'
+import { type JsonObject, type JsonValue, LIMITS, type RouteName } from '@countersign/protocol'
 import { VALID_BODIES } from '../runtime/valid-bodies.js'
 import { type Growth, grown, WAYS } from './grow.js'
 import type { Family, Genes } from './request.js'
@@ -92,9 +92,9 @@ export const ROUTE_FAMILIES: readonly Omit<Family, 'build'>[] = ROUTE_BODIES.map
 export const UNCHANGED: Genes = { size: 0, size2: 0 }
 
 /** The body that these numbers make of a route's, as large as it may be at most. */
-export function changedBody({ route, body, finish = (one) => one }: RouteBody, genes: Genes): JsonValue {
+export function changedBody({ body, finish = (one) => one }: RouteBody, genes: Genes): JsonValue {
   const { place = 0, way = 0, size = 0, place2 = 0, way2 = 0, size2 = 0 } = genes
-  const most = 'largeBody' in ROUTES[route] ? LIMITS.largeBodyBytes : LIMITS.bodyBytes
+  const most = LIMITS.bodyBytes
   const make = (share: number) => {
     const growths: Growth[] = [
       { place: place2, way: way2, size: size2 },

@@ -12,7 +12,6 @@ export const BOUNDED_OTHERWISE: Readonly<Record<string, string>> = {
   'base/work/holders.ts': 'what its user adds and removes: one row for each connection',
   'captures/capture-recorder.ts': 'counted in the memory captures',
   'captures/learn-captures.ts': 'one name for each database',
-  'context/plan-cache.ts': 'goes with the plan that it belongs to',
   'context/plan-cost.ts': 'goes with the plan that it belongs to',
   'context/plans-in-place.ts': 'one name for each plan that is being prepared',
   'entry/authenticate.ts': 'one key for each connection',

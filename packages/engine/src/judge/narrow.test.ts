@@ -106,7 +106,7 @@ describe('narrowing', () => {
 
       const forbidding = Array.from({ length: 200 }, (_, at) => ({
         tool: `t${at}`,
-        forbids_after: Array(500).fill('look'),
+        forbids_after: Array(250).fill('look'),
       }))
       const compiled = compilePlan({
         contracts: [...forbidding, { tool: 'look' }].map((value) => ({ file: value.tool, value })),

@@ -230,9 +230,9 @@ describe('limits that preflight would show first', () => {
     propose({ ...fresh, ...state }, name).verdict.decisions[0]?.reasons.map(({ reason, detail }) => [reason, detail])
 
   test('no more tools than a session may count', () => {
-    expect(reasons({ used: names(512) }, 'look')).toEqual([['session_limit_exceeded', 'tool_names']])
-    expect(reasons({ used: names(511) }, 'look')).toEqual([])
-    expect(reasons({ used: { ...names(511), look: 1 } }, 'look')).toEqual([])
+    expect(reasons({ used: names(256) }, 'look')).toEqual([['session_limit_exceeded', 'tool_names']])
+    expect(reasons({ used: names(255) }, 'look')).toEqual([])
+    expect(reasons({ used: { ...names(255), look: 1 } }, 'look')).toEqual([])
   })
 
   test('no more steps than the plan allows', () => {

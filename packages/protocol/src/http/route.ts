@@ -21,8 +21,6 @@ export interface Route extends Throttled {
   readonly lenientBody?: true
   /** Stores foreign data without judging it: any key and any number is accepted. */
   readonly anyData?: true
-  /** Accepts a body of up to 4 MiB. */
-  readonly largeBody?: true
   /** Answers 404 unless workflow governance is enabled. */
   readonly workflows?: true
 }

@@ -160,7 +160,7 @@ export function createCaptureBuffer(options: CaptureBufferOptions): CaptureBuffe
 }
 
 /** Room for the rest of the body. */
-const BATCH_BYTES = LIMITS.largeBodyBytes - 64 * 1024
+const BATCH_BYTES = LIMITS.bodyBytes - 64 * 1024
 
 /** As many as one request takes: at least one, so that a capture that is too large is refused and does not stay for ever. */
 function takeBatch(waiting: readonly string[]): string[] {

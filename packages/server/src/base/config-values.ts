@@ -107,7 +107,7 @@ const changes = z
     dashboard: rate,
     runs: z.int().min(0).optional(),
     /** A day's bytes hold the largest body there is. */
-    bytes: z.int().min(LIMITS.largeBodyBytes).optional(),
+    bytes: z.int().min(LIMITS.bodyBytes).optional(),
   })
   .default({})
 const quotaChanges = z.strictObject({ free: changes, team: changes, scale: changes })

@@ -24,7 +24,7 @@ export function readCaptures({
   const rejected: Rejected[] = []
   let repeated = 0
   captures.forEach((raw, index) => {
-    const read = readItem(raw, body.length > MAX_ITEM_BYTES)
+    const read = readItem(raw)
     if (!read.ok) rejected.push({ index, capture_id: idOf(raw), ...read.problem })
     else if (items.has(read.item.capture_id)) repeated++
     else items.set(read.item.capture_id, read.item)
@@ -45,10 +45,7 @@ const MAX_OFFERED = 8 * LIMITS.toolsPerPreflight
 
 type ReadItem = { ok: true; item: CaptureItem } | { ok: false; problem: Pick<Rejected, 'code' | 'message'> }
 
-/** Room for a full capture of a long conversation, and far below what a batch may hold. */
-const MAX_ITEM_BYTES = LIMITS.bodyBytes
-
-function readItem(raw: JsonValue, mayBeLarge: boolean): ReadItem {
+function readItem(raw: JsonValue): ReadItem {
   const read = shaped(captureItemSchema, raw)
   if (read === REFUSED) {
     const [fault] = faultsOf(captureItemSchema, raw)
@@ -60,8 +57,6 @@ function readItem(raw: JsonValue, mayBeLarge: boolean): ReadItem {
   )
   if (large !== undefined)
     return refuse('TOO_LARGE', `arguments of a call are above ${LIMITS.argumentBytesPerCall} bytes`)
-  if (mayBeLarge && Buffer.byteLength(JSON.stringify(raw)) > MAX_ITEM_BYTES)
-    return refuse('TOO_LARGE', `above ${MAX_ITEM_BYTES} bytes`)
   return { ok: true, item }
 }
 

@@ -18,14 +18,8 @@ export interface PlanCache {
   prepare(compiled: CompiledSession, tenantId: string): Promise<Preparation>
 }
 
-/** Also knows how long a plan that it has takes to prepare, in milliseconds. */
-export interface MeasuredPlans extends PlanCache {
-  preparationMs(plan: Plan): number
-}
-
 /** A plan counts against the share of the tenant that it was prepared for first, whoever uses it later. */
-export function createPlanCache(plans: Cache<Plan>): MeasuredPlans {
-  const preparations = new WeakMap<Plan, number>()
+export function createPlanCache(plans: Cache<Plan>): PlanCache {
   const shape = z.compile(compiledSessionSchema)
 
   const prepare: PlanCache['prepare'] = async (compiled, tenantId) => {
@@ -33,16 +27,8 @@ export function createPlanCache(plans: Cache<Plan>): MeasuredPlans {
     const known = plans.find(hashPlan(compiled))
     if (known !== undefined) return { ok: true, plan: known }
     const policy = hasPolicy(compiled) ? await loadPolicyEvaluator() : undefined
-    const begunMs = performance.now()
     const prepared = preparePlan(compiled, { policy, shape })
-    if (prepared.ok) {
-      const { plan } = prepared
-      const firstMs = performance.now() - begunMs
-      // Code that runs for the first time takes several times as long.
-      if (firstMs < SOON_MS) preparePlan(compiled, { policy, shape })
-      preparations.set(plan, firstMs < SOON_MS ? performance.now() - begunMs - firstMs : firstMs)
-      plans.remember(plan.hash, plan, { owner: tenantId, bytes: plan.weight })
-    }
+    if (prepared.ok) plans.remember(prepared.plan.hash, prepared.plan, { owner: tenantId, bytes: prepared.plan.weight })
     return prepared
   }
 
@@ -59,12 +45,8 @@ export function createPlanCache(plans: Cache<Plan>): MeasuredPlans {
   return {
     ofSession: (query, session) => plans.find(session.compiledHash) ?? load(query, session),
     prepare,
-    preparationMs: (plan) => preparations.get(plan) ?? Infinity,
   }
 }
-
-/** What takes longer is measured once. */
-const SOON_MS = 100
 
 const hasPolicy = ({ session, contracts }: CompiledSession): boolean =>
   session.policy !== undefined || contracts.some((contract) => contract.policy !== undefined)

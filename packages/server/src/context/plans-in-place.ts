@@ -14,7 +14,7 @@ export interface UsedPlan {
   readonly hash: string
 }
 
-/** The plans of the thread that answers requests: only those that are soon prepared, and by which it judges soon. */
+/** The plans of the thread that answers requests: only small ones, by which it judges soon. */
 export interface PlansInPlace extends PlanCache {
   /** Prepares a plan for the requests that follow. */
   take(used: UsedPlan): Promise<void>
@@ -65,7 +65,5 @@ export function createPlansInPlace(
 }
 
 /** Whether the thread that answers requests may prepare a plan, and judge at least short calls by it. */
-export const isForInPlace = (plan: Plan, preparationMs: number): boolean =>
-  preparationMs <= IN_PLACE.preparationMs &&
-  plan.weight <= IN_PLACE.planBytes &&
-  planCost(plan) * 1_024 <= IN_PLACE.costOfBytes
+export const isForInPlace = (plan: Plan): boolean =>
+  plan.weight <= IN_PLACE.planBytes && planCost(plan) * 1_024 <= IN_PLACE.costOfBytes

@@ -92,5 +92,5 @@ export function maxBodyBytes(route: Route): number {
   if (route.auth === 'none') return LIMITS.openBodyBytes
   // No quota counts what comes with a stop.
   if (takesAny(route)) return LIMITS.openBodyBytes
-  return route.largeBody ? LIMITS.largeBodyBytes : LIMITS.bodyBytes
+  return LIMITS.bodyBytes
 }

@@ -7,7 +7,7 @@ import type { Counted, Metrics } from '../base/metrics.js'
 import { createOfferedMemory } from '../captures/offered-memory.js'
 import type { Context, Services } from '../context/context.js'
 import type { IsolatedReply, IsolatedRequest } from '../context/isolation.js'
-import { createPlanCache, type MeasuredPlans, type PlanCache } from '../context/plan-cache.js'
+import { createPlanCache, type PlanCache } from '../context/plan-cache.js'
 import { isForInPlace, type UsedPlan } from '../context/plans-in-place.js'
 import { ReplyHeaders } from '../context/reply-headers.js'
 import { toApiError } from '../http/error-reply.js'
@@ -65,7 +65,7 @@ export type ServicesOfThread = Pick<
 /** Answers a request with all that it needs in itself. Also what tests do in place of a thread. */
 export async function answerIsolated(
   app: ServicesOfThread,
-  plans: MeasuredPlans,
+  plans: PlanCache,
   request: IsolatedRequest,
 ): Promise<IsolatedReply> {
   const left: Left = { counted: [], captures: [], plans: [], runWaits: false }
@@ -108,9 +108,9 @@ function leaving(left: Left): Pick<Services, 'metrics' | 'captures' | 'sessions'
   }
 }
 
-function noting(plans: MeasuredPlans, { plans: used }: Left): PlanCache {
+function noting(plans: PlanCache, { plans: used }: Left): PlanCache {
   const note = (plan: Plan, tenantId: string): Plan => {
-    if (isForInPlace(plan, plans.preparationMs(plan))) used.push({ tenantId, hash: plan.hash })
+    if (isForInPlace(plan)) used.push({ tenantId, hash: plan.hash })
     return plan
   }
   return {

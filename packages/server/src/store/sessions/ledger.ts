@@ -42,7 +42,7 @@ export interface LedgerPage {
 }
 
 /** The bodies of one page of an export or timeline. Whole ledgers are read page by page, so none is held in memory. */
-export const PAGE_BYTES = 1_048_576
+export const PAGE_BYTES = 256 * 1024
 
 /** Events in order, as many as fit. */
 export async function loadEvents(sql: Queryable, page: LedgerPage): Promise<ChainedEvent[]> {
