@@ -1,7 +1,7 @@
 // Finds a Chromium for the browser tests. Run as a program, it installs Debian's if it can.
-import { spawnSync } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import { pathToFileURL } from 'node:url'
+import { installDebianPackage } from './debian-package.mjs'
 
 const PLACES = [
   '/usr/bin/chromium',
@@ -19,18 +19,8 @@ export function findChromium() {
   return PLACES.find((path) => existsSync(path)) ?? null
 }
 
-/** Installs Debian's Chromium on Debian as root; findChromium then finds it. */
-function installChromium() {
-  if (process.getuid?.() !== 0 || !existsSync('/usr/bin/apt-get')) return
-  const apt = (...args) =>
-    spawnSync('apt-get', args, { stdio: 'ignore', env: { ...process.env, DEBIAN_FRONTEND: 'noninteractive' } })
-      .status === 0
-  const install = () => apt('install', '-y', '--no-install-recommends', 'chromium')
-  if (!install() && apt('update')) install()
-}
-
 if (process.argv[1] !== undefined && import.meta.url === pathToFileURL(process.argv[1]).href) {
-  if (findChromium() === null) installChromium()
+  if (findChromium() === null) installDebianPackage('chromium')
   const found = findChromium()
   console.log(
     found === null

@@ -42,8 +42,6 @@ export const limits = {
     'Numbers that collide in a set of numbers take no longer than others, wherever a plan, a response or its arguments bring them',
   'limit.fair.refused-bodies': 'A body that is wrong everywhere is refused for its first ten faults',
   'limit.fair.cookies': 'A cookie is found in a header of 16 kB in less than a millisecond, whatever a stranger wrote into it',
-  'limit.fair.forwarded':
-    'Whose address a request comes from is found in a fifth of a millisecond, whatever a stranger wrote into X-Forwarded-For: no more of it is read than trusted proxies wrote',
   'limit.fair.kept-values': 'What calls add to the state of a session is bounded, and takes time in proportion: a session keeps 1,024 keys',
   'limit.fair.definitions': 'The definition of a workflow is checked and hashed once, before anything is locked, in time that grows with its length',
   'limit.fair.roles-counted-first': 'Roles and handoffs of a workflow are counted before one of them is looked at',
@@ -106,22 +104,11 @@ export const limits = {
   'limit.memory.stranger': 'A caller without a key leaves nothing in memory',
   'limit.memory.open-bodies':
     'Where nobody needs a key or an account, a body has at most 16,384 bytes: strangers keep no tenant out of the memory for large ones',
-  'limit.memory.bodies': 'Large request bodies wait for their turn',
-  'limit.connections.readers': 'A client that does not read its reply loses its connection; one that reads slowly gets all of it',
-  'limit.connections.count': 'Connections are limited in all and per address, and one too many is told so',
-  'limit.connections.networks': 'The addresses of one /64 of IPv6 count as one address, and IPv4 through an IPv6 socket as IPv4',
-  'limit.connections.open-requests':
-    'One client behind a proxy, and one tenant, has a quarter of the connections for its requests; kills of a tenant count apart',
-  'limit.connections.displaced':
-    'When all connections are taken, the network or client with most that wait for a head or a body loses the oldest of them to a newcomer',
-  'limit.connections.endings': 'Nothing is written for a client that left before its body had come',
-  'limit.connections.pieces':
-    'A body comes in at most 1,024 pieces and one more for every 64 bytes; what follows is skipped, and other requests are read whole',
-  'limit.connections.pipelined': 'A connection has one request under way and two that wait; one more ends it, and what follows in the same piece is not read',
-  'limit.connections.trailers': 'A chunked body is followed by at most 256 lines, and the connection ends with more',
-  'limit.connections.heads':
-    'A request without a host, or with an unknown expectation, is refused once: its connection ends, and what follows on it is not read',
+  'limit.memory.bodies': 'At most 64 MB of request bodies above 16 kB are in flight; one more is refused with 503 and Retry-After, and small ones are not',
+  'limit.connections.count': 'A process has at most as many connections as its setting says; one more is closed',
   'limit.connections.header-lines': 'A request of more than 100 header lines is refused before anything is done for it, and its connection ends',
+  'wire.table':
+    'Requests that are wrong at the wire (lengths, chunks, heads, targets, versions, bodies, pipelines) are refused and reach no operation; each has its row in a table at the socket',
   'limit.query.length': 'A query of more than 8,192 characters is refused unread, and so is any query where a path has no parameters',
   'limit.path.names': 'The names in a path are compared as they were sent: only parameters are decoded, and `..` is a name like any other',
   'environment.disable': 'COUNTERSIGN_DISABLE set to true, 1, yes or on turns capture off',

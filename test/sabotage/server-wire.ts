@@ -2,14 +2,6 @@ import type { Bugs } from './sabotages.js'
 
 /** What a connection and the head of a request may be. */
 export const wireSabotages: Bugs = {
-  'packages/server/src/http/client-address.ts': [
-    { breaks: 'limit.fair.forwarded', from: 'hop < MOST_HOPS && ', to: '' },
-    {
-      breaks: 'limit.fair.forwarded',
-      from: "const hops = headerOf(rawHeaders, 'x-forwarded-for') ?? ''",
-      to: "const hops = (headerOf(rawHeaders, 'x-forwarded-for') ?? '').split(',').map((hop) => plain(hop.trim())).join(',')",
-    },
-  ],
   'packages/server/src/context/http-request.ts': [
     {
       breaks: 'limit.path.names',
@@ -20,7 +12,7 @@ export const wireSabotages: Bugs = {
   'packages/server/src/http/parse-input.ts': [
     {
       breaks: 'endpoint.stops-need-nothing',
-      from: "(takesAny(route) || error.code === 'INVALID_REQUEST')",
+      from: "(takesAnyBody(route) || error.code === 'INVALID_REQUEST')",
       to: "error.code === 'INVALID_REQUEST'",
     },
     {
@@ -28,35 +20,25 @@ export const wireSabotages: Bugs = {
       from: 'query.length > LIMITS.queryLength',
       to: 'query.length > 2 * LIMITS.queryLength',
     },
-    { breaks: 'limit.memory.open-bodies', from: "  if (route.auth === 'none') return LIMITS.openBodyBytes\n", to: '' },
   ],
-  'packages/server/src/http/connections.ts': [
+  'packages/server/src/http/bodies.ts': [
+    { breaks: 'limit.memory.open-bodies', from: "route.auth === 'none' || ", to: '' },
+    { breaks: 'limit.memory.bodies', from: 'held + bytes > MOST_BYTES', to: 'false' },
     {
-      breaks: 'limit.connections.networks',
-      from: "const address = plainAddress(socket.remoteAddress ?? '')",
-      to: "const address = socket.remoteAddress ?? ''",
-    },
-    {
-      breaks: 'limit.connections.displaced',
-      from: 'if (oldest.underWay?.complete) {',
-      to: 'if (oldest.underWay !== null) {',
+      breaks: 'wire.table',
+      from: '  if (route.body === undefined) {\n    if (hasBody(request))',
+      to: '  if (route.body === undefined) {\n    if (false)',
     },
   ],
-  'packages/server/src/http/open-requests.ts': [
-    {
-      breaks: 'limit.connections.open-requests',
-      from: 'const owner = isStop ? `${sender} stop` : sender',
-      to: 'const owner = sender',
-    },
-  ],
-  'packages/server/src/http/http-server.ts': [
-    { breaks: 'limit.connections.pipelined', from: 'const MAX_PIPELINED = 2', to: 'const MAX_PIPELINED = 3' },
+  'packages/server/src/http/wire.ts': [
     {
       breaks: 'limit.connections.header-lines',
-      from: 'server.maxHeadersCount = 2 * LIMITS.headerLines',
-      to: 'server.maxHeadersCount = LIMITS.headerLines / 2',
+      from: 'incoming.rawHeaders.length > 2 *',
+      to: 'incoming.rawHeaders.length > 4 *',
     },
-    { breaks: 'limit.connections.heads', from: ', requireHostHeader: false }', to: ' }' },
-    { breaks: 'limit.connections.heads', from: "  server.on('checkExpectation', serveRight)\n", to: '' },
+    { breaks: 'wire.table', from: 'requireHostHeader: false', to: 'requireHostHeader: true' },
+  ],
+  'packages/server/src/http/app.ts': [
+    { breaks: 'limit.connections.count', from: '  app.server.maxConnections = config.maxConnections\n', to: '' },
   ],
 }

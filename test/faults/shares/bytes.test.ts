@@ -1,6 +1,6 @@
 import type { JsonValue } from '@countersign/protocol'
 import { expect, test } from 'vitest'
-import { ReplyHeaders } from '../../../packages/server/src/context/reply-headers.js'
+import { NO_HEADERS } from '../../../packages/server/src/context/reply-headers.js'
 import { UNWRITTEN_BYTES } from '../../../packages/server/src/entry/byte-quota.js'
 import { capturesOf } from '../../support/data/captures.js'
 import { proves } from '../../support/proves.js'
@@ -112,7 +112,7 @@ test('a body whose length is not known yet counts as the largest on its instance
   const tenant = { tenantId, quota: 'team' } as const
   const [first, second] = runtime.instances.map(({ parts }) => parts.byteQuota)
   const take = (quota = first, held = false) =>
-    quota?.take({ tenant, throttle: 'write', bytes: PER_DAY - 10, held }, new ReplyHeaders())
+    quota?.take({ tenant, throttle: 'write', bytes: PER_DAY - 10, held }, NO_HEADERS)
   const left = async () => {
     for (const quota of [first, second]) await quota?.flush()
     const [row] = await runtime.sql`select tokens from buckets where owner = ${tenantId} and bucket = 'bytes'`

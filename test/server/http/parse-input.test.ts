@@ -1,13 +1,7 @@
-import type { IncomingMessage } from 'node:http'
 import { connect as connectSocket } from 'node:net'
-import { Readable } from 'node:stream'
 import { gzipSync } from 'node:zlib'
 import { LIMITS, ROUTES, type Route, type RouteName } from '@countersign/protocol'
 import { describe, expect, test } from 'vitest'
-import { createMemories } from '../../../packages/server/src/base/memory/memories.js'
-import { readRequest } from '../../../packages/server/src/context/http-request.js'
-import { createHeldBodies } from '../../../packages/server/src/http/held-bodies.js'
-import { readBody } from '../../../packages/server/src/http/read-body.js'
 import { proves } from '../../support/proves.js'
 import { echoHandlers } from '../../support/runtime/echo-handlers.js'
 import { routeRequest } from '../../support/runtime/runtime.js'
@@ -71,9 +65,6 @@ test('a body longer than the route takes is 413, announced or not', async () => 
     expect([name, chunked.status]).toEqual([name, 413])
     const announced = await send(name, { rawBody: '{}', headers: { 'content-length': String(limit + 1) } })
     expect([name, announced.status]).toEqual([name, 413])
-    // Announced as small: the length is not taken on trust.
-    const lied = await send(name, { rawBody, headers: { 'content-length': '2' } })
-    expect([name, lied.status]).toEqual([name, 413])
   }
 })
 
@@ -219,23 +210,6 @@ test('bytes that are no UTF-8 are 400', async () => {
     body: new Uint8Array([0x7b, 0x22, 0xff, 0x22, 0x7d]),
   })
   expect((await runtime.fetch(request)).status).toBe(400)
-})
-
-test('a body sent byte by byte is cut off with 408', async () => {
-  const slow = new Readable({ read: () => {} })
-  slow.push('{')
-  const head = { method: 'POST', url: '/', rawHeaders: ['content-type', 'application/json'] }
-  const request = readRequest(Object.assign(slow, head) as unknown as IncomingMessage)
-  await expect(
-    readBody(request, {
-      maxBytes: 100,
-      maxSeconds: 0.05,
-      owner: 'a',
-      bodies: createHeldBodies(createMemories()),
-    }),
-  ).rejects.toMatchObject({
-    code: 'REQUEST_TIMEOUT',
-  })
 })
 
 test('over a socket: chunked bodies are read whole, cut off at the limit, and a broken one is never judged', async () => {

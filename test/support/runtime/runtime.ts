@@ -1,6 +1,4 @@
 import { randomBytes } from 'node:crypto'
-import type { RequestListener, Server } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import {
   pathOf,
   type Quota,
@@ -11,11 +9,11 @@ import {
   type RouteName,
   type Routes,
 } from '@countersign/protocol'
+import type { FastifyInstance } from 'fastify'
 import { readConfig } from '../../../packages/server/src/base/config.js'
 import { makeApiKey, makeId } from '../../../packages/server/src/base/crypto/secrets.js'
 import { createLog } from '../../../packages/server/src/base/log.js'
 import type { AppParts } from '../../../packages/server/src/http/app.js'
-import { createHttpServer } from '../../../packages/server/src/http/http-server.js'
 import { connect } from '../../../packages/server/src/postgres/database.js'
 import type { Sql } from '../../../packages/server/src/postgres/sql.js'
 import type { Mailer } from '../../../packages/server/src/process/mail/mailer.js'
@@ -51,7 +49,7 @@ export interface TestTenant {
 }
 
 export interface Instance {
-  app: RequestListener
+  app: FastifyInstance
   parts: AppParts
   /** Standard fetch, answered by the app without a socket: hand it to the SDK as its `fetch`. */
   fetch: typeof fetch
@@ -130,34 +128,26 @@ export async function startRuntime(options: RuntimeOptions = {}): Promise<Runtim
 }
 
 function startInstance(runtime: ReturnType<typeof createRuntime>): Instance & { close(): Promise<void> } {
-  let server: Server | undefined
+  let listening: Promise<string> | undefined
   return {
     app: runtime.app,
     parts: runtime.parts,
     fetch: appFetch(runtime.app),
-    listen: async () => {
-      if (!server) {
-        const starting = createHttpServer(runtime.app, runtime.parts)
-        server = starting
-        await new Promise<void>((done) => starting.listen(0, '127.0.0.1', done))
-        runtime.listensAt(urlOf(starting))
-      }
-      return urlOf(server)
+    listen: () => {
+      listening ??= runtime.app.listen({ host: '127.0.0.1', port: 0 }).then((url) => {
+        runtime.listensAt(url)
+        return url
+      })
+      return listening
     },
     close: async () => {
-      const listening = server
-      if (listening) {
-        await new Promise((done) => {
-          listening.close(done)
-          listening.closeAllConnections()
-        })
-      }
+      const closed = runtime.app.close()
+      runtime.app.server.closeAllConnections()
+      await closed
       await runtime.close()
     },
   }
 }
-
-const urlOf = (server: Server) => `http://127.0.0.1:${(server.address() as AddressInfo).port}`
 
 async function storeTenant(sql: Sql, { quota, verified }: { quota: Quota; verified: boolean }): Promise<TestTenant> {
   const tenantId = makeId(randomBytes, 'tnt')

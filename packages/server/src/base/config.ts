@@ -80,22 +80,8 @@ export const SETTINGS = {
     env: 'COUNTERSIGN_MAX_CONNECTIONS',
     flag: 'max-connections',
     default: '2000',
-    help: 'client connections open at once; one more takes the place of one that waits, of whoever holds most, or gets 503 BUSY and is closed; one sender has open requests on a quarter of them',
+    help: 'client connections open at once; one more is closed. How many of them one client may have is for the reverse proxy to say',
     parse: integer(10, 1_000_000),
-  }),
-  maxConnectionsPerAddress: setting({
-    env: 'COUNTERSIGN_MAX_CONNECTIONS_PER_ADDRESS',
-    flag: 'max-connections-per-address',
-    default: '500',
-    help: 'connections of one address (a /64 of IPv6), and open requests of one client behind a trusted proxy, or of one tenant; the proxy itself may have any number of connections',
-    parse: integer(1, 1_000_000),
-  }),
-  replySeconds: setting({
-    env: 'COUNTERSIGN_REPLY_SECONDS',
-    flag: 'reply-seconds',
-    default: '20',
-    help: 'a client that reads nothing of its reply for so many seconds loses its connection',
-    parse: integer(1, 3_600),
   }),
   drainSeconds: setting({
     env: 'COUNTERSIGN_DRAIN_SECONDS',

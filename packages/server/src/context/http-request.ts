@@ -9,7 +9,7 @@ export interface HttpRequest {
   readonly query: string
   /** By its name in lower case. Sent more than once, its values are joined; null when it was not sent. */
   readonly header: (name: string) => string | null
-  /** The body while it arrives, and the connection. */
+  /** The request as it arrives, with its connection. */
   readonly incoming: IncomingMessage
   /** How long the body was, once it has been read. */
   bodyBytes: number

@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http'
 import { expect } from 'vitest'
 import { proves } from '../../../../test/support/proves.js'
-import { noteSender, senderAt } from './senders.js'
+import { noteSender, senderOf } from './senders.js'
 
 const ADDRESS = '192.0.2.7'
 
@@ -12,7 +12,7 @@ function openConnection() {
   return {
     request,
     prove: (incoming: IncomingMessage, tenantId: string) => noteSender({ http: { incoming } } as never, tenantId),
-    senderOf: (incoming: IncomingMessage) => senderAt(incoming, () => ADDRESS),
+    senderOf: (incoming: IncomingMessage) => senderOf({ http: { incoming }, clientAddress: ADDRESS } as never),
   }
 }
 

@@ -16,12 +16,9 @@ export function noteSender({ http: { incoming } }: Pick<RequestScope, 'http'>, t
 }
 
 /** Who sends a request, before that is proven: the tenant that sent the one before, or the network of a stranger. */
-export const senderOf = ({ http, clientAddress }: RequestScope): string => senderAt(http.incoming, () => clientAddress)
-
-/** The same where the request is still to be read. */
-export function senderAt(incoming: IncomingMessage, clientAddress: () => string): string {
+export function senderOf({ http: { incoming }, clientAddress }: RequestScope): string {
   const before = proven.get(incoming.socket)
-  return before?.credential === credentialOf(incoming) ? before.tenantId : addressKey(clientAddress())
+  return before?.credential === credentialOf(incoming) ? before.tenantId : addressKey(clientAddress)
 }
 
 const credentialOf = ({ rawHeaders }: IncomingMessage): string =>

@@ -1,10 +1,9 @@
 import { LEDGER_KEYS_PATH, openApiDocument } from '@countersign/protocol'
+import type { FastifyInstance } from 'fastify'
 import type { Services } from '../context/context.js'
 import { isWritable } from '../store/health.js'
-import type { Reply } from './error-reply.js'
-import type { Frame, Serve } from './frame.js'
 import { REFERENCE_HEADERS, referencePage } from './reference-page.js'
-import type { Router } from './router.js'
+import { isServedAs } from './wire.js'
 
 const READY_TIMEOUT_MS = 2_000
 
@@ -17,15 +16,22 @@ export function warmPages(): void {
   reference()
 }
 
+interface Page {
+  readonly status: number
+  readonly body: string | Buffer
+  readonly headers: Readonly<Record<string, string>>
+}
+
 /** What is no operation: health, readiness, metrics, the reference for programs and for people. */
-export function registerPages(router: Router<Serve>, services: Services, frame: Frame): void {
-  const page = (path: string, answer: () => Reply | Promise<Reply>) =>
-    router.add(
-      'GET',
-      path,
-      frame(path, async () => answer()),
-    )
-  const json = (body: string | Buffer, status = 200) => ({
+export function registerPages(app: FastifyInstance, services: Services): void {
+  const page = (path: string, answer: () => Page | Promise<Page>) =>
+    app.get(path, async (request, reply) => {
+      if (!isServedAs(path, request)) return reply.callNotFound()
+      request.routeName = path
+      const { status, body, headers } = await answer()
+      return reply.code(status).headers(headers).send(body)
+    })
+  const json = (body: string | Buffer, status = 200): Page => ({
     status,
     body,
     headers: { 'content-type': 'application/json' },

@@ -1,34 +1,8 @@
 import { type Input, LIMITS, type Route } from '@countersign/protocol'
 import { ApiError } from '../base/api-error.js'
-import type { HttpRequest } from '../context/http-request.js'
 import type { Asked } from '../context/isolation.js'
 import { checked, readJson } from '../context/json-body.js'
-import type { HeldBodies } from './held-bodies.js'
-import { hasBody, readBody, requireJson } from './read-body.js'
-
-/** The body of a request as bytes; null where the route needs none and none was sent. */
-export async function readSent(
-  route: Route,
-  request: HttpRequest,
-  held: { readonly owner: string; readonly bodies: HeldBodies },
-): Promise<Uint8Array | null> {
-  if (route.body === undefined) return noBody(request)
-  if (route.lenientBody && !hasBody(request)) return null
-  try {
-    if (!takesAny(route)) requireJson(request)
-    const maxSeconds = takesAny(route) ? 1 : LIMITS.bodySeconds
-    return await readBody(request, { maxBytes: maxBodyBytes(route), maxSeconds, ...held })
-  } catch (error) {
-    if (route.lenientBody && isForgiven(error, route)) return null
-    throw error
-  }
-}
-
-function noBody(request: HttpRequest): null {
-  if (hasBody(request))
-    throw new ApiError('INVALID_REQUEST', { detail: 'this path accepts no body' }, { connection: 'close' })
-  return null
-}
+import { takesAnyBody } from './bodies.js'
 
 /** What the route's shapes make of the request, or 400 with the first faults by their paths. */
 export function parseInput(
@@ -61,13 +35,10 @@ function readValue(route: Route, bytes: Uint8Array): unknown {
 
 /** A body that cannot be read counts as none. */
 const isForgiven = (error: unknown, route: Route): boolean =>
-  error instanceof ApiError && (takesAny(route) || error.code === 'INVALID_REQUEST')
+  error instanceof ApiError && (takesAnyBody(route) || error.code === 'INVALID_REQUEST')
 
 const hasNoQuery = (route: Route, query: string): boolean =>
-  route.query === undefined && (query.length <= 1 || takesAny(route))
-
-/** What stops a session, a workflow, an agent or a key must not fail because of its body. */
-const takesAny = ({ lenientBody, throttle }: Route): boolean => lenientBody === true && throttle === 'stop'
+  route.query === undefined && (query.length <= 1 || takesAnyBody(route))
 
 function checkedQuery(route: Route, query: string): unknown {
   // Strangers can ask for such a path, and reading a long query takes a millisecond.
@@ -85,12 +56,3 @@ function checkedQuery(route: Route, query: string): unknown {
 
 /** A key sent by mistake as a query parameter's name must not come back in the reply. */
 const nameOf = (name: string) => (/^[a-z_]{1,40}$/.test(name) ? name : 'a parameter')
-
-/** How long the body of a request to this route may be. */
-export function maxBodyBytes(route: Route): number {
-  // Strangers get nothing of the memory in which large bodies wait: some of them together would keep tenants out of it.
-  if (route.auth === 'none') return LIMITS.openBodyBytes
-  // No quota counts what comes with a stop.
-  if (takesAny(route)) return LIMITS.openBodyBytes
-  return LIMITS.bodyBytes
-}

@@ -9,8 +9,8 @@ import type { Context, Services } from '../context/context.js'
 import type { IsolatedReply, IsolatedRequest } from '../context/isolation.js'
 import { createPlanCache, type PlanCache } from '../context/plan-cache.js'
 import { isForInPlace, type UsedPlan } from '../context/plans-in-place.js'
-import { ReplyHeaders } from '../context/reply-headers.js'
-import { toApiError } from '../http/error-reply.js'
+import { NO_HEADERS } from '../context/reply-headers.js'
+import { toApiError } from '../http/errors.js'
 import { handlers } from '../http/handlers.js'
 import { type AnyHandler, operate } from '../http/operate.js'
 import { createDatabase, type Database } from '../postgres/database.js'
@@ -76,7 +76,7 @@ export async function answerIsolated(
       id: requestId,
       log: app.log.with({ request_id: requestId }),
       clientAddress,
-      replyHeaders: new ReplyHeaders(),
+      replyHeaders: NO_HEADERS,
       http: { query: asked.query, bodyBytes: asked.body?.length ?? 0 },
     },
     tenant,

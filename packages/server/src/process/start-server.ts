@@ -1,6 +1,7 @@
-import { createServer, type RequestListener, type Server } from 'node:http'
+import { createServer, type Server } from 'node:http'
 import { resolve } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
+import type { FastifyInstance } from 'fastify'
 import type { Config } from '../base/config.js'
 import { secureRandom } from '../base/crypto/secrets.js'
 import { createLog, type Log } from '../base/log.js'
@@ -17,7 +18,6 @@ import { createTaskThread } from '../context/tasks.js'
 import { type ByteCount, createByteQuota } from '../entry/byte-quota.js'
 import { createKeyUsage } from '../entry/key-usage.js'
 import { type AppParts, createApp } from '../http/app.js'
-import { createHttpServer } from '../http/http-server.js'
 import { warmPages } from '../http/pages.js'
 import { createDatabase, type Database } from '../postgres/database.js'
 import { makeDriverFast } from '../postgres/driver/fast-driver.js'
@@ -53,7 +53,7 @@ export interface StartOptions {
 
 export interface RunningServer {
   url: string
-  app: RequestListener
+  app: FastifyInstance
   parts: AppParts
   /** Reports not ready, and serves on for as long as load balancers may take to notice. */
   drain(): Promise<void>
@@ -97,8 +97,9 @@ export async function startServer(config: Config, options: StartOptions = {}): P
     const jobs = startJobs(runtime.parts)
     undo.push(jobs.close)
     runtime.version.start({ known: await codeVersion(), onOutdated: () => void jobs.close() })
-    const server = await listen(runtime)
-    undo.push(() => finishRequests(server))
+    await listen(runtime)
+    const { server } = runtime.app
+    undo.push(() => finishRequests(runtime.app))
     runtime.listensAt(urlOf(server, config))
     runtime.parts.isolation.warm()
     const drain = async () => {
@@ -230,27 +231,29 @@ const LISTEN_TROUBLES: Readonly<Record<string, string>> = {
 /** Says at once that the address cannot be had, before a database is started for nothing. */
 async function probe(config: Config): Promise<void> {
   const server = createServer()
-  await bind(server, config)
+  await new Promise<void>((done, fail) => {
+    server.once('error', (error) => fail(listenError(error, config)))
+    server.listen({ port: config.port, host: config.host }, done)
+  })
   await new Promise((done) => server.close(done))
 }
 
-async function listen({ app, parts }: { readonly app: RequestListener; readonly parts: AppParts }): Promise<Server> {
-  const server = createHttpServer(app, parts)
-  await bind(server, parts.config)
-  return server
+async function listen({ app, parts }: { readonly app: FastifyInstance; readonly parts: AppParts }): Promise<void> {
+  const { host, port } = parts.config
+  try {
+    await app.listen({ host, port, backlog: CONNECTIONS_WAITING })
+  } catch (error) {
+    throw listenError(error, parts.config)
+  }
 }
 
 /** Node's own 511 are full while a crowd connects, and whoever comes then waits a second to be heard again. */
 const CONNECTIONS_WAITING = 4_096
 
-async function bind(server: Server, { host, port }: Config): Promise<void> {
-  await new Promise<void>((done, fail) => {
-    server.once('error', (error: NodeJS.ErrnoException) => {
-      const trouble = LISTEN_TROUBLES[error.code ?? '']
-      fail(trouble ? new ListenError(`${host}:${port} ${trouble}`) : error)
-    })
-    server.listen({ port, host, backlog: CONNECTIONS_WAITING }, done)
-  })
+/** What is wrong with the address, where that is what is wrong. */
+function listenError(error: unknown, { host, port }: Config): unknown {
+  const trouble = LISTEN_TROUBLES[(error as NodeJS.ErrnoException).code ?? '']
+  return trouble === undefined ? error : new ListenError(`${host}:${port} ${trouble}`)
 }
 
 function urlOf(server: Server, { host }: Config): string {
@@ -261,12 +264,11 @@ function urlOf(server: Server, { host }: Config): string {
 }
 
 /** Takes no new connections and waits for requests in flight; when the patience is over, the rest is cut off. */
-async function finishRequests(server: Server): Promise<void> {
-  const closed = new Promise((done) => server.close(done))
+async function finishRequests(app: FastifyInstance): Promise<void> {
   // A client leaves its connection open after a reply, so idle ones are closed again and again.
-  const sweep = setInterval(() => server.closeIdleConnections(), 20)
-  const cutOff = setTimeout(() => server.closeAllConnections(), FINISH_TIMEOUT_MS)
-  await closed
+  const sweep = setInterval(() => app.server.closeIdleConnections(), 20)
+  const cutOff = setTimeout(() => app.server.closeAllConnections(), FINISH_TIMEOUT_MS)
+  await app.close()
   clearInterval(sweep)
   clearTimeout(cutOff)
 }

@@ -9,10 +9,10 @@ test('every memory that is open is shown with what it holds and may hold', async
   const memories = createMemories({ memoryMb: 1_024, metrics })
   const sessions = memories.cache<string>('sessions')
   sessions.remember('ses_1', 'x', { owner: 'a', bytes: 1_000 })
-  memories.budget('bodies').take('a', 5)
+  memories.budget('captures').take('a', 5)
   const text = await metrics.render()
   expect(text).toContain(`countersign_memory_bytes{memory="sessions"} ${sessions.bytes()}\n`)
-  expect(text).toContain('countersign_memory_bytes{memory="bodies"} 5\n')
+  expect(text).toContain('countersign_memory_bytes{memory="captures"} 5\n')
   const bound = MEMORIES.sessions.megabytes * 2 * 1024 * 1024
   expect(text).toContain(`countersign_memory_bound_bytes{memory="sessions"} ${bound}\n`)
   expect(text).not.toContain('memory="plans"')

@@ -15,8 +15,6 @@ export const MEMORIES = {
   byte_counts: { kind: 'cache', megabytes: 1, share: 1 / 4, holds: 'bytes that tenants sent, until they are written' },
   key_usage: { kind: 'cache', megabytes: 1, share: 1 / 4, holds: 'when keys were used, until it is written' },
   captures: { kind: 'budget', megabytes: 16, share: 1 / 4, holds: 'captures of governed sessions, until written' },
-  bodies: { kind: 'budget', megabytes: 32, share: 1 / 4, holds: 'request bodies above 16 kB, until they are answered' },
-  replies: { kind: 'cache', megabytes: 48, share: 1 / 4, holds: 'replies that their clients have not read yet' },
 } as const satisfies Record<string, MemoryRow>
 
 /**
@@ -25,6 +23,7 @@ export const MEMORIES = {
  */
 export const OUTSIDE_THE_HEAP = {
   policies: { kind: 'cache', megabytes: 32, holds: 'policies that Cedar has parsed, outside of the heap' },
+  bodies: { kind: 'budget', megabytes: 64, holds: 'request bodies above 16 kB, until they are answered' },
 } as const satisfies Record<string, Omit<MemoryRow, 'share'>>
 
 export interface MemoryRow {
