@@ -189,7 +189,6 @@ const CHECKS: Record<string, CheckWithSamples> = {
     onSamples: longLived({ 'entry/a.ts': 'few' }),
     good: {
       [`${S}entry/a.ts`]: 'const known = new Map<string, Account>()',
-      [`${S}base/memory/cache.ts`]: 'const entries = new Map()',
       [`${S}entry/b.ts`]: 'const FEW = new Set([1])\nfunction find() {\n  const seen = new Set()\n}',
     },
     bad: [

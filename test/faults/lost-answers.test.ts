@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
-import { createBudget } from '../../packages/server/src/base/memory/budget.js'
 import { createCaptureRecorder } from '../../packages/server/src/captures/capture-recorder.js'
+import { createWaitingBytes } from '../../packages/server/src/captures/waiting-bytes.js'
 import type { CaptureRecorder } from '../../packages/server/src/context/context.js'
 import { checkSession } from '../support/model/session-checker.js'
 import { type Fault, faultyDatabase } from '../support/postgres/faulty-database.js'
@@ -130,7 +130,7 @@ describe('captures of governed sessions, which are written after the answer', ()
     recorder = null
   })
   const record = () => {
-    recorder = createCaptureRecorder(runtime.instances[0].parts, createBudget({ boundBytes: 1_000_000, share: 1 }))
+    recorder = createCaptureRecorder(runtime.instances[0].parts, createWaitingBytes(4_000_000))
     return recorder
   }
   const capturesOf = (sessionId: string) =>

@@ -100,7 +100,6 @@ export const limits = {
   'limit.unanswered.listed': 'A page of unanswered calls looks through 10,000 of them at most, and the next page goes on where it stopped',
   'limit.unanswered.dropped': 'A minute is counted without looking through the unanswered calls that are stored, whoever left them',
   'limit.memory.bytes': 'What a process remembers is bounded by bytes, whatever one entry weighs',
-  'limit.memory.share': 'While others need a memory, one tenant keeps at most its share of it',
   'limit.memory.stranger': 'A caller without a key leaves nothing in memory',
   'limit.memory.open-bodies':
     'Where nobody needs a key or an account, a body has at most 16,384 bytes: strangers keep no tenant out of the memory for large ones',

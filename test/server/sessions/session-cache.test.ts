@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { describe, expect, test } from 'vitest'
-import { createCache } from '../../../packages/server/src/base/memory/cache.js'
+import { createMemories } from '../../../packages/server/src/base/memories.js'
 import { createSessionCache } from '../../../packages/server/src/context/session-cache.js'
 import type { SessionRow } from '../../../packages/server/src/store/sessions/session-row.js'
 import { loadSession } from '../../../packages/server/src/store/sessions/sessions.js'
@@ -103,7 +103,7 @@ describe('a session as this process last wrote it', () => {
 
 test('no more sessions are cached than fit', () => {
   const head = { state: { recent: [] }, prepared: null, lastNarrowing: null } as unknown as SessionRow['head']
-  const cache = createSessionCache(createCache({ boundBytes: 9_000, share: 1 }))
+  const cache = createSessionCache(createMemories({ memoryMb: 0.09 }).cache('sessions'))
   for (const sessionId of ['a', 'b', 'a', 'c'])
     cache.remember({ fixed: { tenantId: 'ten_1', sessionId } as SessionRow['fixed'], head, now: new Date() })
   expect(['a', 'b', 'c'].map((id) => cache.find(id)?.fixed.sessionId ?? null)).toEqual(['a', null, 'c'])

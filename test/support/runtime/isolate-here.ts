@@ -1,5 +1,5 @@
 import { ApiError } from '../../../packages/server/src/base/api-error.js'
-import { createCache } from '../../../packages/server/src/base/memory/cache.js'
+import { createMemories } from '../../../packages/server/src/base/memories.js'
 import { createOfferedMemory } from '../../../packages/server/src/captures/offered-memory.js'
 import type { Isolation } from '../../../packages/server/src/context/isolation.js'
 import { createPlanCache } from '../../../packages/server/src/context/plan-cache.js'
@@ -9,11 +9,11 @@ import { ledgerSignerOf } from '../../../packages/server/src/process/ledger-sign
 
 /** Answers what is not answered in place as a thread does, without one: on the test's own clock and database. */
 export function isolateHere(parts: IsolationParts): Isolation {
-  const cache = <Value>() => createCache<Value>({ boundBytes: 64 * 1024 * 1024, share: 1 })
-  const plans = createPlanCache(cache())
+  const memories = createMemories()
+  const plans = createPlanCache(memories.cache('plans'))
   const app = {
     ...parts,
-    offeredTools: createOfferedMemory(cache()),
+    offeredTools: createOfferedMemory(memories.cache('offered_tools')),
     ledgerSigner: ledgerSignerOf(parts.config),
   }
   return {

@@ -1,9 +1,9 @@
 import type { CaptureItem, JsonValue } from '@countersign/protocol'
 import { describe, expect, test } from 'vitest'
 import { createLog } from '../base/log.js'
-import { createBudget } from '../base/memory/budget.js'
 import type { Database } from '../postgres/database.js'
 import { createCaptureRecorder } from './capture-recorder.js'
+import { createWaitingBytes } from './waiting-bytes.js'
 
 const itemOf = (capture_level: CaptureItem['capture_level'], messages: JsonValue[]): CaptureItem => ({
   capture_id: `prop_${captures++}`,
@@ -31,23 +31,23 @@ function recorded() {
     return [{ accepted: 1 }]
   }
   const database = { transaction: (_: string, fn: (given: typeof tx) => unknown) => fn(tx) } as unknown as Database
-  const budget = createBudget({ boundBytes: 16_000_000, share: 1 / 4 })
+  const waiting = createWaitingBytes(16_000_000)
   const log = createLog({ level: 'silent', write: () => {} })
-  const recorder = createCaptureRecorder({ database, random: (length) => Buffer.alloc(length), log }, budget)
-  return { recorder, budget, stored }
+  const recorder = createCaptureRecorder({ database, random: (length) => Buffer.alloc(length), log }, waiting)
+  return { recorder, waiting, stored }
 }
 
 describe('captures that wait to be written', () => {
   const MEGABYTE = 'm'.repeat(1_000_000)
 
-  test('are counted with their messages: beyond the share of a tenant they are dropped', async () => {
-    const { recorder, budget, stored } = recorded()
+  test('are counted with their messages: beyond a quarter for one tenant they are dropped', async () => {
+    const { recorder, waiting, stored } = recorded()
     for (let at = 0; at < 12; at++) recorder.note('tenant', itemOf('full', [MEGABYTE]))
-    expect(budget.bytes()).toBeGreaterThan(2_000_000)
-    expect(budget.bytes()).toBeLessThanOrEqual(4_000_000)
+    expect(waiting.bytes()).toBeGreaterThan(2_000_000)
+    expect(waiting.bytes()).toBeLessThanOrEqual(4_000_000)
     await recorder.close()
     expect(stored).toHaveLength(1)
-    expect(budget.bytes()).toBe(0)
+    expect(waiting.bytes()).toBe(0)
   })
 
   test.each<[string, JsonValue[]]>([
@@ -55,15 +55,15 @@ describe('captures that wait to be written', () => {
     ['names of members', Array.from({ length: 100 }, (_, at) => ({ [String(at).padEnd(10_000, 'x')]: 1 }))],
     ['empty lists', Array.from({ length: 50_000 }, () => [])],
   ])('count %s', (_, messages) => {
-    const { recorder, budget } = recorded()
+    const { recorder, waiting } = recorded()
     recorder.note('tenant', itemOf('full', messages))
-    expect(budget.bytes()).toBeGreaterThan(1_500_000)
+    expect(waiting.bytes()).toBeGreaterThan(1_500_000)
   })
 
   test.each(['metadata', 'redacted'] as const)('hold nothing that level %s does not allow', async (level) => {
-    const { recorder, budget, stored } = recorded()
+    const { recorder, waiting, stored } = recorded()
     recorder.note('tenant', itemOf(level, [MEGABYTE]))
-    expect(budget.bytes()).toBeLessThan(4_096)
+    expect(waiting.bytes()).toBeLessThan(4_096)
     await recorder.close()
     expect(JSON.parse(stored[0]!).request).toEqual({ tools: [] })
   })

@@ -2,13 +2,13 @@ import type { CaptureItem } from '@countersign/protocol'
 import type { Random } from '../base/crypto/secrets.js'
 import { groupBy } from '../base/group-by.js'
 import type { Log } from '../base/log.js'
-import type { Budget } from '../base/memory/budget.js'
 import type { CaptureRecorder } from '../context/context.js'
 import type { Database } from '../postgres/database.js'
 import { databaseTrouble } from '../postgres/database-error.js'
 import { captureTexts, type NewCapture, storeGovernedCaptures } from '../store/captures/captures.js'
 import { heldBytes } from './held-bytes.js'
 import { saltsOf, stripCapture } from './strip-capture.js'
+import type { WaitingBytes } from './waiting-bytes.js'
 
 /** The longest that a capture stays unwritten. */
 const DELAY_MS = 1_000
@@ -22,10 +22,10 @@ interface Noted {
   readonly bytes: number
 }
 
-/** Beyond its budget the newest captures of a tenant are dropped: learning can miss some, the ledger has them all. */
+/** Beyond the bound the newest captures are dropped: learning can miss some, the ledger has them all. */
 export function createCaptureRecorder(
   { database, random, log }: { readonly database: Database; readonly random: Random; readonly log: Log },
-  budget: Pick<Budget, 'take' | 'release'>,
+  waitingBytes: Pick<WaitingBytes, 'take' | 'release'>,
 ): CaptureRecorder {
   let waiting: Noted[] = []
   let dropped = 0
@@ -51,14 +51,14 @@ export function createCaptureRecorder(
           continue
         }
       }
-      for (const { bytes } of noted) budget.release(tenantId, bytes)
+      for (const { bytes } of noted) waitingBytes.release(tenantId, bytes)
     }
   }
 
   const note = (tenantId: string, item: CaptureItem) => {
     const capture = { ...stripCapture(item), governed: true }
     const bytes = heldBytes(capture)
-    if (budget.take(tenantId, bytes)) hold({ tenantId, capture, bytes })
+    if (waitingBytes.take(tenantId, bytes)) hold({ tenantId, capture, bytes })
     else dropped++
   }
 

@@ -19,7 +19,7 @@ export async function ingestCaptures(
   const offered = memory.unknown(read.offered)
   if (offered.length > 0) {
     await inStatement(ctx, (sql) => storeOfferedTools(sql, tenantId, offered))
-    memory.remember(tenantId, offered)
+    memory.remember(offered)
   }
   return { accepted: stored, duplicates: repeated + accepted - stored, rejected }
 }

@@ -1,4 +1,4 @@
-import type { Cache } from '../base/memory/cache.js'
+import { type Cache, ENTRY_BYTES } from '../base/memories.js'
 import type { OfferedMemory } from '../context/context.js'
 
 /** What is forgotten is written once more, which changes nothing. */
@@ -6,13 +6,13 @@ export function createOfferedMemory(known: Cache<string>): OfferedMemory {
   return {
     unknown: (tools) =>
       tools.filter(({ key, schemaHash }) => {
-        const stored = known.find(key)
+        const stored = known.get(key)
         return stored === undefined || (schemaHash !== null && stored !== schemaHash)
       }),
-    remember: (tenantId, tools) => {
+    remember: (tools) => {
       for (const { key, schemaHash } of tools) {
         const hash = schemaHash ?? NO_SCHEMA
-        known.remember(key, hash, { owner: tenantId, bytes: hash.length })
+        known.set(key, hash, { size: ENTRY_BYTES + key.length + hash.length })
       }
     },
   }

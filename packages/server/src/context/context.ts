@@ -6,7 +6,7 @@ import type { Passwords } from '../base/crypto/passwords.js'
 import type { Random } from '../base/crypto/secrets.js'
 import type { AccessTokens } from '../base/crypto/tokens.js'
 import type { Log } from '../base/log.js'
-import type { Memories } from '../base/memory/memories.js'
+import type { Memories } from '../base/memories.js'
 import type { Metrics } from '../base/metrics.js'
 import type { Database } from '../postgres/database.js'
 import type { SignIn } from '../store/accounts/refresh-tokens.js'
@@ -67,7 +67,7 @@ export interface CaptureRecorder {
 export interface OfferedMemory {
   /** Those that are new, or new in their schema. */
   unknown(tools: readonly OfferedTool[]): OfferedTool[]
-  remember(tenantId: string, tools: readonly OfferedTool[]): void
+  remember(tools: readonly OfferedTool[]): void
 }
 
 export interface MailWorker {

@@ -1,7 +1,7 @@
 import { compilePlan, preparePlan } from '@countersign/engine'
 import type { CompiledSession } from '@countersign/protocol'
+import { LRUCache } from 'lru-cache'
 import { expect, test } from 'vitest'
-import { createCache } from '../base/memory/cache.js'
 import { createPlanCache } from './plan-cache.js'
 
 const compiled = (lte: number): CompiledSession => {
@@ -12,7 +12,7 @@ const compiled = (lte: number): CompiledSession => {
 }
 
 test('a plan is made ready once, whoever sends it, and another one is another', async () => {
-  const cache = createPlanCache(createCache({ boundBytes: 1e6, share: 1 }))
+  const cache = createPlanCache(new LRUCache({ maxSize: 1e6 }))
   const first = await cache.prepare(compiled(500), 'ten_1')
   const again = await cache.prepare(JSON.parse(JSON.stringify(compiled(500))), 'ten_1')
   const other = await cache.prepare(compiled(501), 'ten_1')
@@ -25,7 +25,7 @@ test('a plan with a fault is refused each time, and the least recently used one 
   const prepared = preparePlan(compiled(500))
   if (!prepared.ok) throw new Error('a plan was refused')
   // Room for one and a half.
-  const cache = createPlanCache(createCache({ boundBytes: prepared.plan.weight * 1.5, share: 1 }))
+  const cache = createPlanCache(new LRUCache({ maxSize: Math.floor(prepared.plan.weight * 1.5) }))
   const [contract] = compiled(500).contracts
   const twice = { ...compiled(500), contracts: [contract, contract] } as CompiledSession
   expect(preparePlan(twice).ok).toBe(false)
@@ -37,7 +37,7 @@ test('a plan with a fault is refused each time, and the least recently used one 
 })
 
 test('a plan that is too heavy to be remembered is prepared each time', async () => {
-  const cache = createPlanCache(createCache({ boundBytes: 100, share: 1 }))
+  const cache = createPlanCache(new LRUCache({ maxSize: 100 }))
   const [first, second] = [await cache.prepare(compiled(500), 'ten_1'), await cache.prepare(compiled(500), 'ten_1')]
   expect([first.ok, second.ok]).toEqual([true, true])
   expect(first.ok && second.ok && first.plan !== second.plan).toBe(true)

@@ -1,7 +1,7 @@
 import { hashPlan, type Plan, type Preparation, preparePlan } from '@countersign/engine'
 import { type CompiledSession, compiledSessionSchema } from '@countersign/protocol'
 import { z } from 'zod'
-import type { Cache } from '../base/memory/cache.js'
+import type { Cache } from '../base/memories.js'
 import { loadPolicyEvaluator } from '../base/policy.js'
 import type { Query } from '../postgres/sql.js'
 import { findPlan } from '../store/governance/plans.js'
@@ -18,17 +18,16 @@ export interface PlanCache {
   prepare(compiled: CompiledSession, tenantId: string): Promise<Preparation>
 }
 
-/** A plan counts against the share of the tenant that it was prepared for first, whoever uses it later. */
 export function createPlanCache(plans: Cache<Plan>): PlanCache {
   const shape = z.compile(compiledSessionSchema)
 
-  const prepare: PlanCache['prepare'] = async (compiled, tenantId) => {
+  const prepare: PlanCache['prepare'] = async (compiled) => {
     // Preparing a plan takes far longer than hashing it, and the same one comes with every session of an agent.
-    const known = plans.find(hashPlan(compiled))
+    const known = plans.get(hashPlan(compiled))
     if (known !== undefined) return { ok: true, plan: known }
     const policy = hasPolicy(compiled) ? await loadPolicyEvaluator() : undefined
     const prepared = preparePlan(compiled, { policy, shape })
-    if (prepared.ok) plans.remember(prepared.plan.hash, prepared.plan, { owner: tenantId, bytes: prepared.plan.weight })
+    if (prepared.ok) plans.set(prepared.plan.hash, prepared.plan, { size: prepared.plan.weight })
     return prepared
   }
 
@@ -43,7 +42,7 @@ export function createPlanCache(plans: Cache<Plan>): PlanCache {
   }
 
   return {
-    ofSession: (query, session) => plans.find(session.compiledHash) ?? load(query, session),
+    ofSession: (query, session) => plans.get(session.compiledHash) ?? load(query, session),
     prepare,
   }
 }

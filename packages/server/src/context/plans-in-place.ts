@@ -1,7 +1,7 @@
 import { setImmediate } from 'node:timers/promises'
 import { hashPlan, type Plan, preparePlan } from '@countersign/engine'
 import type { Log } from '../base/log.js'
-import type { Cache } from '../base/memory/cache.js'
+import type { Cache } from '../base/memories.js'
 import type { Database } from '../postgres/database.js'
 import { findPlan } from '../store/governance/plans.js'
 import { IN_PLACE, NotInPlace } from './in-place.js'
@@ -33,22 +33,22 @@ export function createPlansInPlace(
     if (compiled === null) return
     const prepared = preparePlan(compiled)
     if (!prepared.ok || prepared.plan.hash !== hash) return
-    plans.remember(hash, prepared.plan, { owner: tenantId, bytes: prepared.plan.weight })
+    plans.set(hash, prepared.plan, { size: prepared.plan.weight })
   }
 
   return {
     ofSession: (_, { compiledHash }, bodyBytes = IN_PLACE.bodyBytes) => {
-      const plan = plans.find(compiledHash)
+      const plan = plans.get(compiledHash)
       if (plan === undefined || planCost(plan) * bodyBytes > IN_PLACE.costOfBytes) throw new NotInPlace()
       return plan
     },
     prepare: async (compiled) => {
-      const plan = plans.find(hashPlan(compiled))
+      const plan = plans.get(hashPlan(compiled))
       if (plan === undefined) throw new NotInPlace()
       return { ok: true, plan }
     },
     take: async (used) => {
-      if (taking.has(used.hash) || plans.find(used.hash) !== undefined) return
+      if (taking.has(used.hash) || plans.get(used.hash) !== undefined) return
       taking.add(used.hash)
       try {
         const mine = last.then(() => setImmediate()).then(() => prepare(used))

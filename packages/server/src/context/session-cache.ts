@@ -1,4 +1,4 @@
-import type { Cache } from '../base/memory/cache.js'
+import type { Cache } from '../base/memories.js'
 import { headBytes } from '../store/sessions/session-head.js'
 import type { SessionRow } from '../store/sessions/session-row.js'
 import { IN_PLACE } from './in-place.js'
@@ -19,13 +19,13 @@ export interface SessionCache {
 const FIXED_BYTES = 3_000
 
 export const createSessionCache = (sessions: Cache<SessionRow>): SessionCache => ({
-  find: (sessionId) => sessions.find(sessionId) ?? null,
-  forget: (sessionId) => sessions.forget(sessionId),
+  find: (sessionId) => sessions.get(sessionId) ?? null,
+  forget: (sessionId) => sessions.delete(sessionId),
   remember: (session) => {
-    const { tenantId, sessionId } = session.fixed
+    const { sessionId } = session.fixed
     const bytes = headBytes(session.head)
     // A larger one is read again, and not in place.
-    if (bytes > IN_PLACE.stateBytes) sessions.forget(sessionId)
-    else sessions.remember(sessionId, session, { owner: tenantId, bytes: FIXED_BYTES + bytes })
+    if (bytes > IN_PLACE.stateBytes) sessions.delete(sessionId)
+    else sessions.set(sessionId, session, { size: FIXED_BYTES + bytes })
   },
 })

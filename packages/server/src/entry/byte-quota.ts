@@ -2,7 +2,7 @@ import type { Quota, Route } from '@countersign/protocol'
 import { ApiError } from '../base/api-error.js'
 import type { Quotas } from '../base/config.js'
 import type { Log } from '../base/log.js'
-import type { Cache } from '../base/memory/cache.js'
+import type { Cache } from '../base/memories.js'
 import type { ReplyHeaders } from '../context/reply-headers.js'
 import type { Sql } from '../postgres/sql.js'
 import { spendBytes } from '../store/accounts/buckets.js'
@@ -52,7 +52,7 @@ export interface ByteQuotaParts {
 export const UNWRITTEN_BYTES = 8 * 1024 * 1024
 const DAY_SECONDS = 86_400
 const WRITE_DELAY_MS = 1_000
-const COUNT_BYTES = 200
+const COUNT_BYTES = 500
 
 export function createByteQuota({
   sql,
@@ -66,13 +66,13 @@ export function createByteQuota({
 
   const countOf = ({ tenantId, quota }: SentBytes['tenant']): ByteCount => {
     const perDay = quotas[quota].bytes
-    const known = counts.find(tenantId)
+    const known = counts.get(tenantId)
     if (known !== undefined) {
       known.perDay = perDay
       return known
     }
     const count: ByteCount = { tenantId, perDay, unwritten: 0, held: 0, written: null }
-    counts.remember(tenantId, count, { owner: tenantId, bytes: COUNT_BYTES })
+    counts.set(tenantId, count, { size: COUNT_BYTES })
     return count
   }
 

@@ -1,4 +1,4 @@
-import type { Cache } from '../base/memory/cache.js'
+import type { Cache } from '../base/memories.js'
 import type { Services } from '../context/context.js'
 import { touchKeys } from '../store/accounts/api-keys.js'
 
@@ -20,7 +20,7 @@ interface KeyUse {
   readonly at: Date
 }
 
-const USE_BYTES = 300
+const USE_BYTES = 600
 
 /** While the database is away, uses that find no room are forgotten: the key works all the same. */
 export function createKeyUsage(
@@ -30,18 +30,18 @@ export function createKeyUsage(
   let timer: NodeJS.Timeout | undefined
   let writing: Promise<void> = Promise.resolve()
 
-  const keep = (use: KeyUse) => noted.remember(use.keyId, use, { owner: use.tenantId, bytes: USE_BYTES })
+  const keep = (use: KeyUse) => noted.set(use.keyId, use, { size: USE_BYTES })
 
   const write = async () => {
     // In one order on every instance, so that two batches cannot wait for each other.
     const batch = [...noted.values()].sort((a, b) => (a.keyId < b.keyId ? -1 : 1))
-    for (const { keyId } of batch) noted.forget(keyId)
+    for (const { keyId } of batch) noted.delete(keyId)
     if (batch.length === 0) return
     try {
       await touchKeys(database.sql, batch)
     } catch (error) {
       // Noted again for the next round: the use happened, whether or not it could be written.
-      for (const use of batch) if (noted.find(use.keyId) === undefined) keep(use)
+      for (const use of batch) if (!noted.has(use.keyId)) keep(use)
       log.warn({ error, keys: batch.length }, 'could not record when API keys were last used')
       schedule()
     }

@@ -1,12 +1,12 @@
+import { LRUCache } from 'lru-cache'
 import { describe, expect, test } from 'vitest'
-import { createCache } from '../base/memory/cache.js'
 import { type Account, createPrepaidTokens, type PrepaidTokens } from './prepaid-tokens.js'
 
 const KEY = Buffer.alloc(32, 1)
 const NOW = new Date('2026-01-01T00:00:00.000Z')
 const HOLDER = { tenantId: 'tnt_a', keyId: 'key_a', userId: null, quota: 'scale' as const }
 
-const memory = () => createCache<Account>({ boundBytes: 1e6, share: 1 })
+const memory = () => new LRUCache<string, Account>({ maxSize: 1e6 })
 
 /** A bucket that grants all that is wanted, as long as it lasts. */
 function bucketOf(prepaid: PrepaidTokens, capacity: number) {
@@ -194,7 +194,7 @@ describe('prepaid tokens', () => {
   })
 
   test('go with a key that was refused, and with one used too long ago', () => {
-    const prepaid = createPrepaidTokens(createCache({ boundBytes: 2_000, share: 1 }), () => 0)
+    const prepaid = createPrepaidTokens(new LRUCache({ maxSize: 2_000 }), () => 0)
     const { request } = bucketOf(prepaid, 1_000)
     for (let made = 0; made < 4; made++) request()
     prepaid.topUp(KEY, 'write').complete(null)

@@ -1,5 +1,5 @@
 import type { Quota, Throttled } from '@countersign/protocol'
-import type { Cache } from '../base/memory/cache.js'
+import type { Cache } from '../base/memories.js'
 
 /** A token that was taken from the bucket in advance, for a request of a recently authenticated key. */
 export interface PrepaidToken {
@@ -60,7 +60,7 @@ const GOOD_FOR_MS = 1_000
 const WORTH_RENEWING = 10
 const SHARE = 1 / 100
 /** An account weighs about this, with the names in it. */
-const ACCOUNT_BYTES = 500
+const ACCOUNT_BYTES = 850
 
 export interface Account {
   holder: TokenHolder
@@ -86,13 +86,13 @@ export function createPrepaidTokens(
 
   /** Together with those that are left; but tokens of one quota are worth nothing under another. */
   const store = (name: string, { holder, perMinute, granted, tokens, now }: Grant, used: 0 | 1) => {
-    const current = known.find(name)
+    const current = known.get(name)
     const all = granted + (current?.holder.quota === holder.quota ? current.left : 0)
     const most = Math.max(1, Math.floor(perMinute * SHARE))
     const authenticatedAtMs = elapsedMs()
     const state = { coming: current?.coming ?? 0, isToppingUp: false, isRenewing: false }
     const account = { holder, most, granted: all, left: all - used, tokens, authenticatedAtMs, now, ...state }
-    known.remember(name, account, { owner: holder.tenantId, bytes: ACCOUNT_BYTES })
+    known.set(name, account, { size: ACCOUNT_BYTES })
   }
 
   /**
@@ -103,7 +103,7 @@ export function createPrepaidTokens(
     Math.max(1, Math.min(most, (granted - left) * 2) - staying - coming)
 
   const arrive = (name: string, wanted: number) => {
-    const current = known.find(name)
+    const current = known.get(name)
     if (current) current.coming = Math.max(0, current.coming - wanted)
   }
 
@@ -113,7 +113,7 @@ export function createPrepaidTokens(
   return {
     find: (keyHash, kind) => {
       const name = nameOf(keyHash, kind)
-      const account = known.find(name)
+      const account = known.get(name)
       if (account === undefined || account.left === 0) return null
       const ageMs = elapsedMs() - account.authenticatedAtMs
       if (ageMs > GOOD_FOR_MS) return null
@@ -127,14 +127,14 @@ export function createPrepaidTokens(
         isDue: due,
         refund: () => {
           // A renewal may have come since.
-          const current = known.find(name)
+          const current = known.get(name)
           if (current?.holder.quota === account.holder.quota) current.left += 1
         },
       }
     },
     topUp: (keyHash, kind) => {
       const name = nameOf(keyHash, kind)
-      const before = known.find(name)
+      const before = known.get(name)
       if (before?.isToppingUp) return { wanted: 1, returned: 0, complete: () => {} }
       const isBusy = before !== undefined && elapsedMs() - before.authenticatedAtMs <= GOOD_FOR_MS * 2
       const wanted = isBusy ? expected(before, 0) : 1
@@ -148,13 +148,13 @@ export function createPrepaidTokens(
           // The request that asked has used the first.
           if (got !== null) store(name, got, 1)
           // But not what a renewal has brought meanwhile.
-          else if (known.find(name) === before) known.forget(name)
+          else if (known.get(name) === before) known.delete(name)
         },
       }
     },
     renewal: (keyHash, kind) => {
       const name = nameOf(keyHash, kind)
-      const before = known.find(name)
+      const before = known.get(name)
       const wanted = before === undefined ? 1 : expected(before, before.left)
       if (before) before.coming += wanted
       return {

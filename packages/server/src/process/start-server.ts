@@ -5,11 +5,12 @@ import type { FastifyInstance } from 'fastify'
 import type { Config } from '../base/config.js'
 import { secureRandom } from '../base/crypto/secrets.js'
 import { createLog, type Log } from '../base/log.js'
-import { createMemories } from '../base/memory/memories.js'
+import { createMemories } from '../base/memories.js'
 import { createMetrics } from '../base/metrics.js'
 import { policyBytes, warmPolicies } from '../base/policy.js'
 import { createCaptureRecorder } from '../captures/capture-recorder.js'
 import { createOfferedMemory } from '../captures/offered-memory.js'
+import { createWaitingBytes } from '../captures/waiting-bytes.js'
 import type { Isolation } from '../context/isolation.js'
 import { warmShapes } from '../context/json-body.js'
 import { createPlansInPlace } from '../context/plans-in-place.js'
@@ -133,8 +134,9 @@ export function createRuntime(config: Config, databaseUrl: string, options: Star
   const keyUsage = createKeyUsage({ database, clock, log }, memories.cache('key_usage'))
   const counts = memories.cache<ByteCount>('byte_counts')
   const byteQuota = createByteQuota({ sql: database.sql, quotas: config.quotas, log, counts })
-  const captures =
-    options.parts?.captures ?? createCaptureRecorder({ database, random, log }, memories.budget('captures'))
+  const waitingBytes = createWaitingBytes(memories.boundBytes('captures'))
+  memories.watch('captures', waitingBytes.bytes)
+  const captures = options.parts?.captures ?? createCaptureRecorder({ database, random, log }, waitingBytes)
   const thread = options.parts?.thread ?? createTaskThread()
   const plans = createPlansInPlace({ database, log }, memories.cache('plans'))
   const judgeRuns = () => judgeBeside(parts)
