@@ -11,6 +11,7 @@ import { gatewayWires } from './requirements/gateway/gateway-wires.js'
 import { limits } from './requirements/limits.js'
 import { observe } from './requirements/observe.js'
 import { archive } from './requirements/operation/archive.js'
+import { metrics } from './requirements/operation/metrics.js'
 import { proof } from './requirements/proof.js'
 import { resourcesRecords } from './requirements/resources-records.js'
 import { resourcesState } from './requirements/resources-state.js'
@@ -42,6 +43,7 @@ export const REQUIREMENTS = [
   ...inSection('background work', backgroundWork),
   ...inSection('proof', proof),
   ...inSection('archive', archive),
+  ...inSection('metrics', metrics),
   ...inSection('people', whatPeopleSee),
   ...inSection('gateway', gatewayWires),
 ]

@@ -2,6 +2,16 @@ import type { Bugs } from './sabotages.js'
 
 /** What a connection and the head of a request may be. */
 export const wireSabotages: Bugs = {
+  'packages/server/src/entry/metrics-token.ts': [
+    {
+      breaks: 'metrics.token',
+      from: "  if (token === null) throw new ApiError('NOT_FOUND'",
+      to: "  if (token === '') throw new ApiError('NOT_FOUND'",
+    },
+  ],
+  'packages/server/src/base/metrics.ts': [
+    { breaks: 'metrics.from-zero', from: 'for (const series of from) counter.inc(series, 0)', to: '' },
+  ],
   'packages/server/src/context/http-request.ts': [
     {
       breaks: 'limit.path.names',

@@ -14,7 +14,8 @@ import { LOOKUP, openSession } from '../../support/runtime/governed-session.js'
 import { createApi, routeRequest } from '../../support/runtime/runtime.js'
 import { withRuntime } from '../../support/runtime/with-runtime.js'
 
-const { runtime } = await withRuntime({ config: { COUNTERSIGN_MEMORY_MB: '256' } })
+const TOKEN = 'a-token-of-an-operator'
+const { runtime } = await withRuntime({ config: { COUNTERSIGN_MEMORY_MB: '256', COUNTERSIGN_METRICS_TOKEN: TOKEN } })
 const { app, parts } = runtime.instances[0]
 const held = (name: Parameters<typeof parts.memories.boundBytes>[0]) => parts.memories.held().get(name) ?? 0
 
@@ -40,7 +41,8 @@ proves('limit.path.names', async () => {
     expect([path, text.includes('countersign_requests_total'), text.includes('"alive"')]).toEqual([path, false, false])
     expect(response.headers.get('content-type')).not.toBe('application/json')
   }
-  expect((await runtime.fetch('http://x/metrics')).status).toBe(200)
+  const headers = { authorization: `Bearer ${TOKEN}` }
+  expect((await runtime.fetch('http://x/metrics', { headers })).status).toBe(200)
   // As it is, over a socket: others read it as a URL first.
   const origin = await runtime.instances[0].listen()
   const asIs = (path: string) =>
@@ -73,6 +75,7 @@ proves('limit.memory.bytes', 'plans that would fill a heap many times over leave
     COUNTERSIGN_QUOTAS: quotas,
     COUNTERSIGN_LOG_LEVEL: 'error',
     COUNTERSIGN_MEMORY_MB: '256',
+    COUNTERSIGN_METRICS_TOKEN: TOKEN,
     NODE_OPTIONS: '--max-old-space-size=192',
   })
   onTestFinished(() => void service.child.kill('SIGKILL'))
@@ -91,7 +94,9 @@ proves('limit.memory.bytes', 'plans that would fill a heap many times over leave
   const [first] = sessions
   const reply = await first?.decide([{ name: 'a', args: { a: 'y' } }])
   expect(reply?.decisions).toMatchObject([{ decision: 'block' }])
-  const page = await (await fetch(new URL('/metrics', origin))).text()
+  const page = await (
+    await fetch(new URL('/metrics', origin), { headers: { authorization: `Bearer ${TOKEN}` } })
+  ).text()
   const bytes = Number(/^countersign_memory_bytes\{memory="plans"\} (\d+)$/m.exec(page)?.[1])
   expect(bytes).toBeLessThanOrEqual(48 * MB)
 })

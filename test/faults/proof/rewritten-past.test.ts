@@ -120,7 +120,7 @@ describe('a wholly recomputed chain', () => {
     await sign()
     expect(await signed()).toEqual({ ...before, problem: expect.stringContaining('rewritten') })
     expect(runtime.logLines.join('\n')).toContain('a ledger contradicts its signed head')
-    expect(await parts.metrics.render()).toMatch(/countersign_ledger_contradictions [1-9]/)
+    expect(await parts.metrics.registry.metrics()).toMatch(/countersign_ledger_contradictions [1-9]/)
     expect((await proof(session.sessionId)).verified).toBe(false)
   })
 })
@@ -296,7 +296,7 @@ describe('content that was changed in the database', () => {
       verified: false,
       problem: expect.stringContaining('stored content does not match its hash in the ledger: the arguments of call 0'),
     })
-    expect(await parts.metrics.render()).toMatch(/countersign_content_mismatches_total [1-9]/)
+    expect(await parts.metrics.registry.metrics()).toMatch(/countersign_content_mismatches_total [1-9]/)
   })
 
   test.each([

@@ -111,6 +111,6 @@ proves('block.policy-error.reported', async () => {
   const lines = runtime.logLines.filter((line) => line.includes('a policy failed on a call'))
   expect(lines).toHaveLength(2)
   expect(lines.join()).not.toMatch(/ann-of-sales|a-secret/)
-  const metrics = await (await runtime.fetch('http://runtime.test/metrics')).text()
+  const metrics = await runtime.instances[0].parts.metrics.registry.metrics()
   expect(metrics).toContain('countersign_policy_errors_total 2')
 })

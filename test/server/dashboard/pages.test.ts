@@ -1,9 +1,15 @@
 import { ERRORS, ROUTES } from '@countersign/protocol'
-import { expect, test } from 'vitest'
+import { collectDefaultMetrics } from 'prom-client'
+import { describe, expect, test } from 'vitest'
+import { promtoolProblems, withoutPromtool } from '../../support/process/promtool.js'
+import { proves } from '../../support/proves.js'
 import { routeRequest, startRuntime, TEST_ORIGIN } from '../../support/runtime/runtime.js'
 import { withRuntime } from '../../support/runtime/with-runtime.js'
 
-const { runtime } = await withRuntime()
+const TOKEN = 'a-token-of-an-operator'
+const { runtime } = await withRuntime({ config: { COUNTERSIGN_METRICS_TOKEN: TOKEN } })
+// As a service does at its start.
+collectDefaultMetrics({ register: runtime.instances[0].parts.metrics.registry })
 
 const get = (path: string) => runtime.fetch(`${TEST_ORIGIN}${path}`)
 
@@ -19,13 +25,34 @@ test('/healthz is alive, /readyz is ready, and not ready once the server drains'
   ])
 })
 
-test('/metrics counts requests by route and status, and names no tenant, key or id', async () => {
-  await runtime.fetch(routeRequest('loadSession', { key: runtime.key, params: { session_id: 'very-special-id' } }))
-  const text = await (await get('/metrics')).text()
-  expect(text).toMatch(/countersign_requests_total\{route="[a-zA-Z]+",status="404"\} \d+/)
-  expect(text).toMatch(/countersign_pool_size \d+/)
-  expect(text).toMatch(/countersign_ledger_height \d+/)
-  expect(text).not.toMatch(new RegExp(`${runtime.tenantId}|${runtime.keyId}|very-special-id|csk_`))
+describe('/metrics', () => {
+  const ask = (authorization: string) => runtime.fetch(`${TEST_ORIGIN}/metrics`, { headers: { authorization } })
+
+  proves('metrics.token', 'is for the token of the operator, and off without one', async () => {
+    for (const given of ['', TOKEN, `Bearer ${TOKEN}x`, `Bearer ${runtime.key}`, 'Bearer null'])
+      expect((await ask(given)).status).toBe(401)
+    const without = await startRuntime()
+    const answer = await without.fetch(`${TEST_ORIGIN}/metrics`, { headers: { authorization: 'Bearer null' } })
+    await without.close()
+    expect([answer.status, (await answer.json()).detail]).toEqual([
+      404,
+      'metrics are off: set COUNTERSIGN_METRICS_TOKEN',
+    ])
+  })
+
+  test('counts requests by route and status, and names no tenant, key or id', async () => {
+    await runtime.fetch(routeRequest('loadSession', { key: runtime.key, params: { session_id: 'very-special-id' } }))
+    const text = await (await ask(`Bearer ${TOKEN}`)).text()
+    expect(text).toMatch(/countersign_requests_total\{route="loadSession",status="404"\} [1-9]/)
+    expect(text).toMatch(/countersign_request_duration_seconds_bucket\{le="10",route="loadSession"\} [1-9]/)
+    expect(text).toMatch(/countersign_pool_size \d+/)
+    expect(text).toMatch(/countersign_ledger_height \d+/)
+    expect(text).not.toMatch(new RegExp(`${runtime.tenantId}|${runtime.keyId}|very-special-id|csk_`))
+  })
+
+  test.skipIf(withoutPromtool !== '')(`reads well to promtool${withoutPromtool}`, async () => {
+    expect(promtoolProblems(await (await ask(`Bearer ${TOKEN}`)).text())).toEqual([])
+  })
 })
 
 test('/openapi.json is the document of every route', async () => {

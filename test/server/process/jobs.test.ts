@@ -64,7 +64,7 @@ test('a job that fails waits for its time, and the others run all the same', asy
   await runtime.sql`update jobs set last_run_at = last_run_at - interval '2 hours' where name = 'failing'`
   await expect.poll(() => ran).toEqual(['failing', 'next', 'failing'])
   await runner.close()
-  expect(await services()[0]!.metrics.render()).toMatch(
+  expect(await services()[0]!.metrics.registry.metrics()).toMatch(
     /countersign_job_runs_total\{job="failing",outcome="failed"\} [1-9]/,
   )
 })

@@ -38,7 +38,7 @@ async function setOneAside(agent: string): Promise<{ tenantId: string; captureId
 
 proves('background.set-aside.reported', async () => {
   const { tenantId, captureId } = await setOneAside('reported')
-  expect(await parts.metrics.render()).toContain('countersign_set_aside{kind="capture"} 1')
+  expect(await parts.metrics.registry.metrics()).toContain('countersign_set_aside{kind="capture"} 1')
   expect(await aside('reported')).toEqual({ captures: 1, reason: 'it took too long' })
   expect(runtime.logLines.some((line) => line.includes(captureId) && line.includes('set-aside list'))).toBe(true)
   expect(await operate('list')).toMatchObject({ code: 0, output: expect.stringContaining(captureId) })

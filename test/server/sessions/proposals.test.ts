@@ -449,12 +449,12 @@ proves('guarantee.one-open-proposal', 'a second proposal cannot slip in while ca
 test('decisions and ledger events are counted for the metrics', async () => {
   const session = await openSession(api)
   const metric = async (pattern: RegExp) => {
-    const text = await (await runtime.fetch('http://127.0.0.1:4319/metrics')).text()
+    const text = await runtime.instances[0].parts.metrics.registry.metrics()
     return Number(pattern.exec(text)?.[1] ?? 0)
   }
   const allowed = /countersign_decisions_total\{decision="allow",reason=""\} (\d+)/
   const blocked = /countersign_decisions_total\{decision="block",reason="precondition_not_met"\} (\d+)/
-  const events = /countersign_ledger_events_total(?:\{\})? (\d+)/
+  const events = /countersign_ledger_events_total (\d+)/
   const before = [await metric(allowed), await metric(blocked), await metric(events)]
   const { decisions } = await session.decide([LOOKUP, refund(50)], { gate: 'strip_partial' })
   await session.receipts(succeeded(decisions))

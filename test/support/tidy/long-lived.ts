@@ -5,7 +5,6 @@ export const BOUNDED_OTHERWISE: Readonly<Record<string, string>> = {
   'base/work/fair-queue.ts': 'by the number of works that may wait, in all and for one owner',
   'base/iso-time.ts': '256 minutes',
   'base/lasting-trouble.ts': 'one text for each of the jobs',
-  'base/metrics.ts': '1,000 series for each metric',
   'base/stored-path.ts': 'goes with the plan that it belongs to',
   'base/work/used-time.ts':
     'owners that used a millisecond within the last minutes; above 1,000 the others are forgotten',

@@ -80,6 +80,15 @@ export function networks(value: string): readonly string[] {
   return list
 }
 
+/** Never repeated in a message. */
+export function secret(length: number) {
+  return (value: string): string => {
+    if (!/^[\x21-\x7e]+$/.test(value)) throw new Error('must be one line of printable characters without spaces')
+    if (value.length < length) throw new Error(`is shorter than ${length} characters`)
+    return value
+  }
+}
+
 export function signingKeys(value: string): readonly string[] {
   const keys = value.split(',').map((part) => part.trim())
   if (keys.some((key) => key.length < 32)) throw new Error('contains a key shorter than 32 characters')

@@ -8,6 +8,7 @@ import {
   oneOf,
   onOff,
   quotas,
+  secret,
   signingKeys,
   smtpAddress,
   text,
@@ -103,6 +104,13 @@ export const SETTINGS = {
     default: 'info',
     help: 'debug, info, warn, error or silent',
     parse: oneOf(['debug', 'info', 'warn', 'error', 'silent']),
+  }),
+  metricsToken: setting({
+    env: 'COUNTERSIGN_METRICS_TOKEN',
+    flag: 'metrics-token',
+    default: null,
+    help: 'bearer token for /metrics, at least 16 characters; without it there is no /metrics',
+    parse: secret(16),
   }),
   trustedProxies: setting({
     env: 'COUNTERSIGN_TRUSTED_PROXIES',

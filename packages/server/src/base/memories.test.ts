@@ -9,7 +9,7 @@ test('every memory that is open is shown with what it holds and may hold', async
   const sessions = memories.cache<string>('sessions')
   sessions.set('ses_1', 'x', { size: 1_000 })
   memories.watch('bodies', () => 5)
-  const text = await metrics.render()
+  const text = await metrics.registry.metrics()
   expect(text).toContain(`countersign_memory_bytes{memory="sessions"} 1000\n`)
   expect(text).toContain('countersign_memory_bytes{memory="bodies"} 5\n')
   const bound = MEMORIES.sessions.megabytes * 2 * 1024 * 1024
@@ -21,7 +21,7 @@ test('what is outside of the heap is shown as well, and its bound does not grow 
   const metrics = createMetrics()
   const memories = createMemories({ memoryMb: 1_024, metrics })
   memories.watch('policies', () => 7)
-  const text = await metrics.render()
+  const text = await metrics.registry.metrics()
   expect(text).toContain('countersign_memory_bytes{memory="policies"} 7\n')
   expect(text).toContain('countersign_memory_bound_bytes{memory="policies"} 33554432\n')
 })

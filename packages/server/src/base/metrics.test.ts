@@ -1,41 +1,42 @@
+import { collectDefaultMetrics } from 'prom-client'
 import { expect, test } from 'vitest'
+import { proves } from '../../../../test/support/proves.js'
 import { createMetrics } from './metrics.js'
 
-test('counters add up by their labels, and labels are escaped', async () => {
-  const metrics = createMetrics()
-  metrics.count('countersign_requests_total', { route: 'propose', status: '200' })
-  metrics.count('countersign_requests_total', { route: 'propose', status: '200' }, 2)
-  metrics.count('countersign_requests_total', { route: 'a"b\\c\nd', status: '404' })
-  const text = await metrics.render()
-  expect(text).toContain('countersign_requests_total{route="propose",status="200"} 3\n')
-  expect(text).toContain('countersign_requests_total{route="a\\"b\\\\c\\nd",status="404"} 1\n')
-})
-
-test('a histogram counts every value at or below each bound', async () => {
-  const metrics = createMetrics()
-  for (const seconds of [0.001, 0.004, 99])
-    metrics.histogram('countersign_request_duration_seconds', { route: 'r' })(seconds)
-  const text = await metrics.render()
-  expect(text).toContain('countersign_request_duration_seconds_bucket{route="r",le="0.001"} 1\n')
-  expect(text).toContain('countersign_request_duration_seconds_bucket{route="r",le="0.005"} 2\n')
-  expect(text).toContain('countersign_request_duration_seconds_bucket{route="r",le="10"} 2\n')
-  expect(text).toContain('countersign_request_duration_seconds_bucket{route="r",le="+Inf"} 3\n')
-  expect(text).toContain('countersign_request_duration_seconds_count{route="r"} 3\n')
-})
+proves(
+  'metrics.from-zero',
+  'every counter is there before anything is counted, so that an alert sees the first event',
+  async () => {
+    const text = await createMetrics().registry.metrics()
+    for (const series of [
+      'countersign_policy_errors_total',
+      'countersign_plan_drifts_total',
+      'countersign_content_mismatches_total',
+      'countersign_ledger_events_total',
+      'countersign_requests_total{route="propose",status="500"}',
+      'countersign_decisions_total{decision="block",reason="killed"}',
+      'countersign_connections_dropped_total{reason="too_many"}',
+    ])
+      expect(text).toContain(`\n${series} 0\n`)
+  },
+)
 
 test('a gauge that cannot be read is left out and the rest is shown', async () => {
-  const metrics = createMetrics()
-  metrics.gauge('countersign_good', 'good', () => 7)
-  metrics.gauge('countersign_bad', 'bad', () => Promise.reject(new Error('away')))
-  const text = await metrics.render()
+  const { registry, gauge, gaugeBy } = createMetrics()
+  let isAway = false
+  gauge('countersign_good', 'good', () => 7)
+  gauge('countersign_bad', 'bad', () => (isAway ? Promise.reject(new Error('away')) : 1))
+  gaugeBy('countersign_by', 'by', { label: 'kind', read: () => new Map([['a', 2]]) })
+  expect(await registry.metrics()).toMatch(/^countersign_bad 1$/m)
+  isAway = true
+  const text = await registry.metrics()
   expect(text).toContain('# TYPE countersign_good gauge\ncountersign_good 7\n')
-  expect(text).not.toContain('countersign_bad')
+  expect(text).toContain('countersign_by{kind="a"} 2\n')
+  expect(text).not.toMatch(/^countersign_bad /m)
 })
 
-test('labels that somebody can choose are counted together beyond a thousand', async () => {
-  const metrics = createMetrics()
-  for (let at = 0; at < 1_100; at++) metrics.count('countersign_requests_total', { route: `r${at}`, status: '200' })
-  const lines = (await metrics.render()).split('\n').filter((line) => line.startsWith('countersign_requests_total{'))
-  expect(lines).toHaveLength(1_001)
-  expect(lines.at(-1)).toBe('countersign_requests_total{series="other"} 100')
+test('what the service adds has no names of the default metrics', async () => {
+  const { registry } = createMetrics()
+  collectDefaultMetrics({ register: registry })
+  expect(await registry.metrics()).toMatch(/^process_cpu_seconds_total /m)
 })

@@ -121,7 +121,7 @@ function measureAnswers(app: FastifyInstance, { metrics }: AppParts): void {
     const { routeName: route, method, open } = request
     const { statusCode: status, elapsedTime: ms } = reply
     metrics.count('countersign_requests_total', { route, status: String(status) })
-    metrics.histogram('countersign_request_duration_seconds', { route })(ms / 1_000)
+    metrics.observe('countersign_request_duration_seconds', { route }, ms / 1_000)
     open.request.log.info({ method, route, status, ms: Math.round(ms * 100) / 100 }, 'answered')
     done()
   })

@@ -1,6 +1,7 @@
 import { LEDGER_KEYS_PATH, openApiDocument } from '@countersign/protocol'
 import type { FastifyInstance } from 'fastify'
-import type { Services } from '../context/context.js'
+import type { OpenContext, Services } from '../context/context.js'
+import { requireMetricsToken } from '../entry/metrics-token.js'
 import { isWritable } from '../store/health.js'
 import { REFERENCE_HEADERS, referencePage } from './reference-page.js'
 import { isServedAs } from './wire.js'
@@ -24,11 +25,11 @@ interface Page {
 
 /** What is no operation: health, readiness, metrics, the reference for programs and for people. */
 export function registerPages(app: FastifyInstance, services: Services): void {
-  const page = (path: string, answer: () => Page | Promise<Page>) =>
+  const page = (path: string, answer: (open: OpenContext) => Page | Promise<Page>) =>
     app.get(path, async (request, reply) => {
       if (!isServedAs(path, request)) return reply.callNotFound()
       request.routeName = path
-      const { status, body, headers } = await answer()
+      const { status, body, headers } = await answer(request.open)
       return reply.code(status).headers(headers).send(body)
     })
   const json = (body: string | Buffer, status = 200): Page => ({
@@ -43,12 +44,12 @@ export function registerPages(app: FastifyInstance, services: Services): void {
     const reason = await readiness()
     return reason === null ? json('{"status":"ready"}') : json(JSON.stringify({ status: 'not_ready', reason }), 503)
   })
-  const metrics = onceAtATime(() => services.metrics.render())
-  page('/metrics', async () => ({
-    status: 200,
-    body: await metrics(),
-    headers: { 'content-type': 'text/plain; version=0.0.4; charset=utf-8' },
-  }))
+  const { registry } = services.metrics
+  const metrics = onceAtATime(() => registry.metrics())
+  page('/metrics', async ({ request }) => {
+    requireMetricsToken(services.config.metricsToken, request.http.header('authorization'))
+    return { status: 200, body: await metrics(), headers: { 'content-type': registry.contentType } }
+  })
   page('/openapi.json', () => json(openApi()))
   const keys = JSON.stringify({ keys: services.ledgerSigner?.keys ?? [] })
   page(LEDGER_KEYS_PATH, () => json(keys))

@@ -2,6 +2,7 @@ import { createServer, type Server } from 'node:http'
 import { resolve } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { FastifyInstance } from 'fastify'
+import { collectDefaultMetrics } from 'prom-client'
 import type { Config } from '../base/config.js'
 import { secureRandom } from '../base/crypto/secrets.js'
 import { createLog, type Log } from '../base/log.js'
@@ -88,6 +89,7 @@ export async function startServer(config: Config, options: StartOptions = {}): P
     if (applied.length > 0) say(`the database schema is now at version ${applied.at(-1)}`)
     const runtime = createRuntime(config, databaseUrl, { ...options, log })
     undo.push(runtime.close)
+    collectDefaultMetrics({ register: runtime.parts.metrics.registry })
     await makeDriverFast(runtime.parts.database.sql)
     // Before anything is done by it.
     await runtime.clock.compare()

@@ -30,6 +30,10 @@ export function startJobs(services: Services, jobs: readonly (Job | SharedJob)[]
       trouble.failed(job.name, error)
     }
   }
+  for (const { name } of jobs) {
+    for (const outcome of ['done', 'failed'])
+      services.metrics.count('countersign_job_runs_total', { job: name, outcome }, 0)
+  }
   const own = jobs.filter(({ ownLane }) => ownLane)
   const lanes = [jobs.filter(({ ownLane }) => !ownLane), ...own.map((job) => [job])].map((lane) => ({
     lane,
