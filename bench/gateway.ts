@@ -59,7 +59,7 @@ async function serve(): Promise<void> {
 async function serveGateways(): Promise<void> {
   const [{ provider, url, key }] = (await once(process, 'message')) as [Service]
   const start = (mode: string) => {
-    const flags = { port: '0', mode, 'api-url': url, upstream: `openai=${provider}` }
+    const flags = { port: '0', 'log-level': 'warn', mode, 'api-url': url, upstream: `openai=${provider}` }
     const settings = readSettings({ env: { COUNTERSIGN_API_KEY: key }, flags, readFile: () => '{}' })
     return startGateway(settings, { log: console.error, fetch })
   }

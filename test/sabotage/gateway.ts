@@ -45,6 +45,7 @@ export const gatewaySabotages: Bugs = {
     { breaks: 'gateway.fair.values', from: 'values > LIMITS.bodyValues', to: 'values > 2 * LIMITS.bodyValues' },
   ],
   'packages/gateway/src/http/http-server.ts': [
+    { breaks: 'gateway.log', from: 'asked.agent = agent', to: '' },
     { breaks: 'gateway.fair.connections', from: 'if (open <= most)', to: 'if (open <= most + MAX_REFUSALS)' },
     { breaks: 'gateway.limits', from: "signal.addEventListener('abort', held.leave)", to: '' },
   ],
@@ -74,6 +75,10 @@ export const gatewaySabotages: Bugs = {
       from: '> 0 ? byRequest.get(request) : undefined',
       to: '> 9 ? byRequest.get(request) : undefined',
     },
+  ],
+  'packages/gateway/src/http/own-pages.ts': [
+    { breaks: 'metrics.token', from: 'if (token === null) throw', to: 'if (authorization === null) throw' },
+    { breaks: 'gateway.readiness', from: 'return reason === null', to: 'return reason !== undefined' },
   ],
   'packages/sdk/src/session/open-shared-session.ts': [
     {

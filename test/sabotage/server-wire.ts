@@ -5,8 +5,8 @@ export const wireSabotages: Bugs = {
   'packages/server/src/entry/metrics-token.ts': [
     {
       breaks: 'metrics.token',
-      from: "  if (token === null) throw new ApiError('NOT_FOUND'",
-      to: "  if (token === '') throw new ApiError('NOT_FOUND'",
+      from: "throw new ApiError('NOT_FOUND', { detail",
+      to: "throw new ApiError('INTERNAL', { detail",
     },
   ],
   'packages/server/src/base/metrics.ts': [

@@ -37,6 +37,7 @@ const settings = readSettings({
   env: { COUNTERSIGN_API_KEY: key },
   flags: {
     port: '0',
+    'log-level': 'warn',
     'api-url': apiUrl,
     upstream: `openai=${model.openaiUrl}`,
     mcp: `shop=${shop.url}`,

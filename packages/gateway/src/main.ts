@@ -13,7 +13,7 @@ export async function runGateway(flags: GatewayFlags, say: (sentence: string) =>
   const ended = new Promise<void>((done) => {
     process.once('SIGTERM', () => done()).once('SIGINT', () => done())
   })
-  const gateway = await startGateway(settings, { log: say })
+  const gateway = await startGateway(settings, {})
   const agent = settings.agent ?? 'AGENT'
   say(`the gateway is running at ${gateway.url}`)
   say(`  base URL of OpenAI clients:    ${gateway.url}/${agent}/openai/v1`)

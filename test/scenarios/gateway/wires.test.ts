@@ -135,7 +135,10 @@ proves(
     )
     const detail = 'a call of pay needs the approval of a person, and there is no way to ask one: it was denied'
     expect(own.log.map((line) => JSON.parse(line))).toContainEqual(
-      expect.objectContaining({ type: 'checkpoint_not_asked', tool_name: 'pay', detail }),
+      expect.objectContaining({
+        level: 'warn',
+        diagnostic: expect.objectContaining({ type: 'checkpoint_not_asked', tool_name: 'pay', detail }),
+      }),
     )
     expect(own.log.join()).not.toContain('onCheckpoint')
   },

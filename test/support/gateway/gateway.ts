@@ -27,6 +27,7 @@ interface StartOptions {
   /** Sends the requests of the gateway, to the server and to the upstream. */
   readonly fetch?: typeof globalThis.fetch
   readonly key?: string
+  readonly env?: Readonly<Record<string, string>>
 }
 
 export async function withGateways(runtime: Runtime): Promise<GatewayTests> {
@@ -38,10 +39,10 @@ export async function withGateways(runtime: Runtime): Promise<GatewayTests> {
   })
   return {
     provider,
-    async start(flags = {}, { fetch = throughRuntime(runtime), key = runtime.key } = {}) {
+    async start(flags = {}, { fetch = throughRuntime(runtime), key = runtime.key, env = {} } = {}) {
       const log: string[] = []
       const settings = readSettings({
-        env: { COUNTERSIGN_API_KEY: key },
+        env: { COUNTERSIGN_API_KEY: key, ...env },
         flags: { port: '0', upstream: `openai=${provider.url},anthropic=${provider.url}`, ...flags },
         readFile: () => '{}',
       })

@@ -5,7 +5,7 @@ export const PROBLEMS = {
   body_invalid: { status: 400, title: 'the body is not what this route reads' },
   body_depth: { status: 400, title: 'the body is nested more deeply than the gateway reads' },
   session_invalid: { status: 400, title: 'the session header is not the id of a session' },
-  unauthorized: { status: 401, title: 'the API key of Countersign is missing or another' },
+  unauthorized: { status: 401, title: 'the API key or token of Countersign is missing or another' },
   origin_refused: { status: 403, title: 'a web page may not use the gateway' },
   agent_refused: { status: 403, title: 'this gateway does not serve the agent' },
   not_governed: { status: 403, title: 'the request cannot be governed' },

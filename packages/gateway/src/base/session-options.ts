@@ -5,7 +5,8 @@ export interface SessionParts {
   readonly apiKey: string
   /** Sends requests to the service; left out, as the SDK does. */
   readonly fetch: typeof globalThis.fetch | undefined
-  readonly log: (line: string) => void
+  /** Gets what sessions report. */
+  readonly diagnostics: (event: Diagnostic) => void
 }
 
 /** Verdicts stop calls: the server governs the sessions, and knows them. */
@@ -17,7 +18,7 @@ const MODES = { observe: 'log-only', shadow: 'shadow', enforce: 'enforce' } as c
 /** What every session of the gateway is opened with, whichever way its calls come. */
 export function sessionOptions(
   { apiUrl, environment, mode, captureLevel, unmatchedPolicy, principal }: GatewaySettings,
-  { apiKey, fetch, log }: SessionParts,
+  { apiKey, fetch, diagnostics }: SessionParts,
   { agent, sessionId }: { readonly agent: string; readonly sessionId: string },
 ): ReplayOptions & { readonly agent: string } {
   return {
@@ -31,12 +32,6 @@ export function sessionOptions(
     ...(fetch !== undefined && { fetch }),
     ...(mode !== null && { mode: MODES[mode] }),
     ...(principal !== null && { principal }),
-    diagnostics: (event) => logDiagnostic(event, log),
+    diagnostics,
   }
-}
-
-/** What every session says of itself when it goes well is no news. */
-function logDiagnostic(event: Diagnostic, log: (line: string) => void): void {
-  if (event.type === 'governance_attachment' && event.state === 'attached') return
-  log(JSON.stringify(event))
 }

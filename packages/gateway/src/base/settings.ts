@@ -141,6 +141,20 @@ export const SETTINGS = {
     help: 'how long an upstream may send nothing before the request is given up',
     parse: integer(1, 86_400),
   }),
+  metricsToken: setting({
+    env: 'COUNTERSIGN_METRICS_TOKEN',
+    flag: null,
+    default: null,
+    help: 'bearer token for /metrics; without it there is no /metrics',
+    parse: secret,
+  }),
+  logLevel: setting({
+    env: 'COUNTERSIGN_LOG_LEVEL',
+    flag: 'log-level',
+    default: 'info',
+    help: 'debug, info, warn, error or silent',
+    parse: oneOf(['debug', 'info', 'warn', 'error', 'silent']),
+  }),
   config: setting({
     env: 'COUNTERSIGN_GATEWAY_CONFIG',
     flag: 'config',

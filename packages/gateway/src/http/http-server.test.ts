@@ -2,8 +2,11 @@ import { EventEmitter, once } from 'node:events'
 import { request } from 'node:http'
 import { type AddressInfo, connect } from 'node:net'
 import { afterAll, expect, test } from 'vitest'
+import { createLog } from '../base/log.js'
+import { createMetrics } from '../base/metrics.js'
 import { createHttpServer } from './http-server.js'
 import { createLimits } from './limits.js'
+import { createOwnPages } from './own-pages.js'
 import type { GatewayRequest, Route } from './route.js'
 
 const gone = new EventEmitter()
@@ -50,6 +53,7 @@ const failing: Route = {
   },
 }
 const lines: string[] = []
+const metrics = createMetrics()
 const server = createHttpServer({
   routes: [echo, slowly, long, failing],
   host: '127.0.0.1',
@@ -58,7 +62,9 @@ const server = createHttpServer({
   bodyTimeoutMs: 300,
   limits: createLimits(),
   maxConnections: 100,
-  log: (line) => lines.push(line),
+  log: createLog({ level: 'info', write: (line) => lines.push(line) }),
+  metrics,
+  pages: createOwnPages({ metrics, metricsToken: null, problem: async () => null }),
 })
 await new Promise<void>((done) => server.listen(0, '127.0.0.1', done))
 const { port } = server.address() as AddressInfo

@@ -2,9 +2,13 @@ import { randomUUID } from 'node:crypto'
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
+import type { Log } from '../base/log.js'
+import type { Metrics } from '../base/metrics.js'
 import { GatewayProblem, problemResponse } from '../base/problems.js'
+import { SESSION_HEADER } from '../base/session-header.js'
 import { readHeaders, refuseForeignPage } from './check-request.js'
 import type { Limits } from './limits.js'
+import type { OwnPages } from './own-pages.js'
 import { readBody } from './read-body.js'
 import { readTarget, type Target } from './read-target.js'
 import type { Route } from './route.js'
@@ -20,13 +24,16 @@ export interface HttpOptions {
   readonly bodyTimeoutMs: number
   readonly limits: Limits
   readonly maxConnections: number
-  /** Gets one line for each failure that is no answer of a route. It never holds a header or a body. */
-  readonly log: (line: string) => void
+  readonly pages: OwnPages
+  readonly log: Log
+  readonly metrics: Metrics
 }
 
 /** Every request in order: read the target, check it, find the route, answer. */
 export function createHttpServer(options: HttpOptions): Server {
   const routes = new Map(options.routes.map((route) => [route.name, route]))
+  for (const route of routes.keys())
+    for (const status of ['200', '500', '502', '503']) options.metrics.requests.inc({ route, status }, 0)
   const server = createServer({ requireHostHeader: true, keepAliveTimeout: 65_000 }, (message, reply) => {
     void answer(message, reply, { ...options, routes })
   })
@@ -69,21 +76,49 @@ interface Parts extends Omit<HttpOptions, 'routes'> {
 }
 
 async function answer(message: IncomingMessage, reply: ServerResponse, parts: Parts): Promise<void> {
+  const { log, metrics } = parts
+  const startedMs = performance.now()
+  const asked: Asked = { request_id: `req_${randomUUID()}`, method: message.method ?? 'GET', route: 'unknown' }
   const leaving = new AbortController()
   reply.on('close', () => leaving.abort(new Error('the client left')))
   let response: Response
   try {
-    response = await handle(message, leaving.signal, parts)
+    response = await handle(message, leaving.signal, { ...parts, asked })
   } catch (error) {
-    // Nobody reads what is said to a client that left, which is no failure either.
-    response = problemResponse(problemOf(error, leaving.signal.aborted ? () => {} : parts.log))
+    const problem = error instanceof GatewayProblem ? error : internal(asked)
+    // A client that left is no failure.
+    if (problem.code === 'internal' && !leaving.signal.aborted)
+      log.error({ ...asked, ...placeOf(error) }, 'internal error')
+    response = problemResponse(problem)
   }
+  const { status, headers } = response
   await sendResponse(response, reply, leaving.signal)
+  const ms = performance.now() - startedMs
+  metrics.requests.inc({ route: asked.route, status: String(status) })
+  metrics.durations.observe({ route: asked.route }, ms / 1_000)
+  const session = headers.get(SESSION_HEADER)
+  log.info({ ...asked, ...(session !== null && { session_id: session }), status, ms: Math.round(ms) }, 'answered')
 }
 
-async function handle(message: IncomingMessage, signal: AbortSignal, parts: Parts): Promise<Response> {
-  if (message.url === '/healthz') return Response.json({ status: 'ok' })
-  const { routes, agent: served } = parts
+/** What the log says of a request, as far as it is known. */
+interface Asked {
+  readonly request_id: string
+  readonly method: string
+  route: string
+  agent?: string
+}
+
+async function handle(
+  message: IncomingMessage,
+  signal: AbortSignal,
+  parts: Parts & { asked: Asked },
+): Promise<Response> {
+  const { routes, agent: served, asked } = parts
+  const page = parts.pages.get(message.url ?? '')
+  if (page !== undefined) {
+    asked.route = message.url ?? ''
+    return page(message.headers.authorization)
+  }
   const headers = readHeaders(message)
   refuseForeignPage(headers, parts.host)
   const target = readTarget(message.url ?? '')
@@ -93,6 +128,8 @@ async function handle(message: IncomingMessage, signal: AbortSignal, parts: Part
     throw new GatewayProblem('agent_refused', `this gateway serves the agent ${served} alone: check the base URL`)
   }
   const { agent, path, query } = target
+  asked.route = route.name
+  asked.agent = agent
   const limits = { maxBytes: parts.maxBodyBytes, timeoutMs: parts.bodyTimeoutMs }
   const held = parts.limits.admit()
   signal.addEventListener('abort', held.leave)
@@ -100,7 +137,7 @@ async function handle(message: IncomingMessage, signal: AbortSignal, parts: Part
     agent,
     path,
     query,
-    method: message.method ?? 'GET',
+    method: asked.method,
     headers,
     body: () => readBody(message, held, limits),
     held,
@@ -108,13 +145,13 @@ async function handle(message: IncomingMessage, signal: AbortSignal, parts: Part
   })
 }
 
-function problemOf(error: unknown, log: (line: string) => void): GatewayProblem {
-  if (error instanceof GatewayProblem) return error
-  // The message of an unforeseen error may hold anything, so that only its kind and place are told.
-  const id = randomUUID()
-  const place = error instanceof Error ? (/\n\s+at ([^\n]*)/.exec(error.stack ?? '')?.[1] ?? '') : ''
-  log(`internal error ${id}: ${error instanceof Error ? error.name : typeof error} ${place}`)
-  return new GatewayProblem('internal', `the gateway failed; nothing was let through. Its log says more under ${id}`)
+const internal = ({ request_id }: Asked): GatewayProblem =>
+  new GatewayProblem('internal', `the gateway failed; nothing was let through. Its log says more under ${request_id}`)
+
+/** The message of an unforeseen error may hold anything, so that only its kind and place are told. */
+function placeOf(error: unknown): { readonly error: string; readonly place: string } {
+  if (!(error instanceof Error)) return { error: typeof error, place: '' }
+  return { error: error.name, place: /\n\s+at ([^\n]*)/.exec(error.stack ?? '')?.[1] ?? '' }
 }
 
 function unknownRoute({ agent, route }: Target, routes: ReadonlyMap<string, Route>): GatewayProblem {

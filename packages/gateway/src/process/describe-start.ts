@@ -17,12 +17,11 @@ export function describeSettings(settings: GatewaySettings): string[] {
   ]
 }
 
-/** Whether the service answers, and takes the key: found out by a request that changes nothing. */
-export async function describeService(
+/** What is wrong with the service, or null: found out by a request that changes nothing. */
+export async function serviceProblem(
   { apiUrl, apiKey }: GatewaySettings,
   fetch: typeof globalThis.fetch,
-): Promise<string> {
-  const service = `  service: ${apiUrl}`
+): Promise<string | null> {
   try {
     const response = await fetch(`${apiUrl}${ROUTES.listSessionsByKey.path}?limit=1`, {
       headers: { authorization: `Bearer ${apiKey}` },
@@ -30,11 +29,15 @@ export async function describeService(
       signal: AbortSignal.timeout(SERVICE_MS),
     })
     await response.body?.cancel()
-    if (response.ok) return `${service} answers and takes the API key`
-    if (response.status === 401)
-      return `${service} DOES NOT TAKE THE API KEY: set COUNTERSIGN_API_KEY to one of its keys`
-    return `${service} ANSWERS ${response.status}: check that it is a Countersign service (--api-url), and its log`
+    if (response.ok) return null
+    if (response.status === 401) return 'DOES NOT TAKE THE API KEY: set COUNTERSIGN_API_KEY to one of its keys'
+    return `ANSWERS ${response.status}: check that it is a Countersign service (--api-url), and its log`
   } catch {
-    return `${service} DOES NOT ANSWER: start it, or set --api-url`
+    return 'DOES NOT ANSWER: start it, or set --api-url'
   }
+}
+
+export async function describeService(settings: GatewaySettings, fetch: typeof globalThis.fetch): Promise<string> {
+  const problem = await serviceProblem(settings, fetch)
+  return `  service: ${settings.apiUrl} ${problem ?? 'answers and takes the API key'}`
 }

@@ -1,13 +1,19 @@
 import type { AddressInfo } from 'node:net'
+import type { Diagnostic } from '@countersign/sdk'
+import { collectDefaultMetrics } from 'prom-client'
+import { createLog } from '../base/log.js'
+import { createMetrics } from '../base/metrics.js'
 import type { SessionParts } from '../base/session-options.js'
 import { type GatewaySettings, SettingsError } from '../base/settings.js'
 import { createHookRoute } from '../hooks/hook-routes.js'
 import { createHttpServer } from '../http/http-server.js'
 import { createLimits } from '../http/limits.js'
+import { createOwnPages } from '../http/own-pages.js'
 import type { Route } from '../http/route.js'
 import { trackConnections } from '../http/track-connections.js'
 import { createMcpRoutes } from '../mcp/mcp-routes.js'
 import { createWireRoutes } from '../wire/wire-routes.js'
+import { serviceProblem } from './describe-start.js'
 
 export interface Gateway {
   /** Without a path: `http://127.0.0.1:4320`. */
@@ -17,7 +23,8 @@ export interface Gateway {
 }
 
 export interface GatewayParts {
-  readonly log: (line: string) => void
+  /** Gets the lines of the log; left out, standard output does. */
+  readonly log?: (line: string) => void
   /** Sends requests to upstreams and to the service. Left out: the global one, and to the service as the SDK does. */
   readonly fetch?: typeof globalThis.fetch
 }
@@ -41,8 +48,17 @@ export async function startGateway(settings: GatewaySettings, parts: GatewayPart
       'COUNTERSIGN_API_KEY is not set: export the API key that npm start prints, or the one of your tenant',
     )
   }
-  const { log, fetch } = parts
-  const { routes, pool } = routesOf(settings, { log, apiKey, fetch, upstream: fetch ?? globalThis.fetch })
+  const { fetch = globalThis.fetch } = parts
+  const log = createLog({ level: settings.logLevel, write: parts.log })
+  const metrics = createMetrics()
+  collectDefaultMetrics({ register: metrics.registry })
+  const diagnostics = (event: Diagnostic) => {
+    // What every session says of itself when it goes well is no news.
+    if (event.type === 'governance_attachment' && event.state === 'attached') return
+    metrics.diagnostics.inc({ type: event.type })
+    log.warn({ diagnostic: event }, event.type)
+  }
+  const { routes, pool } = routesOf(settings, { diagnostics, apiKey, fetch: parts.fetch, upstream: fetch })
   const server = createHttpServer({
     routes,
     host: settings.host,
@@ -51,7 +67,16 @@ export async function startGateway(settings: GatewaySettings, parts: GatewayPart
     bodyTimeoutMs: settings.bodySeconds * 1000,
     limits: createLimits(),
     maxConnections: settings.maxConnections,
-    log: parts.log,
+    log,
+    metrics,
+    pages: createOwnPages({
+      metrics,
+      metricsToken: settings.metricsToken,
+      problem: async () => {
+        const problem = await serviceProblem(settings, fetch)
+        return problem === null ? null : `the service ${problem}`
+      },
+    }),
   })
   const closeUnused = trackConnections(server)
   await new Promise<void>((done, fail) => {
