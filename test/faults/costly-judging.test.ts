@@ -1,5 +1,5 @@
 import { expect } from 'vitest'
-import { type HostileShape, JUDGING_SHAPES } from '../support/hostile/judging-shapes.js'
+import { JUDGING_SHAPES } from '../support/hostile/judging-shapes.js'
 import { proves } from '../support/proves.js'
 import { openSession } from '../support/runtime/governed-session.js'
 import { planOf } from '../support/runtime/plans.js'
@@ -7,18 +7,8 @@ import { withRuntime } from '../support/runtime/with-runtime.js'
 
 const { runtime } = await withRuntime({ isolate: 'threads' })
 
-/** Each of these takes seconds, or much memory. */
-const WORST = ['descents × nodes', 'objects of one_of × objects found', 'branches of anyOf × items']
-
-const shapeOf = (name: string): HostileShape => {
-  const shape = JUDGING_SHAPES.find((each) => each.name === name)
-  if (shape === undefined) throw new Error(`no shape ${name}`)
-  return shape
-}
-
-for (const name of WORST) {
-  proves('limit.judging.other-tenants', name, async () => {
-    const shape = shapeOf(name)
+for (const shape of JUDGING_SHAPES) {
+  proves('limit.judging.other-tenants', shape.name, async () => {
     const hostile = await openSession(runtime.api(), { plan: planOf([...shape.contracts]) })
     const other = await runtime.createTenant()
     const quiet = await openSession(runtime.api(other.key))
