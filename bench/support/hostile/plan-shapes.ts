@@ -1,9 +1,9 @@
 import { randomUUID } from 'node:crypto'
 import type { Contract } from '@countersign/protocol'
-import { FAMILIES } from '../../../test/support/hostile/families.js'
-import { FOUND, KNOWN } from '../../../test/support/hostile/found.js'
 import { type HostileRequest, responseOf } from '../../../test/support/hostile/request.js'
 import { createSession } from './attacker.js'
+import { FAMILIES } from './families.js'
+import { FOUND, KNOWN } from './found.js'
 import { compiledOf, FIXED, many, type Shape } from './shape.js'
 
 /** A session with the plan, and the response proposed three times. */

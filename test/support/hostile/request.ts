@@ -23,9 +23,3 @@ export interface Family {
 export const responseOf = ({ calls }: HostileRequest) => ({
   tool_calls: calls.map(({ name, args }, index) => ({ id: `c${index}`, name, arguments: JSON.stringify(args) })),
 })
-
-/** The bytes that a tenant sends for it. */
-export const bytesOf = (request: HostileRequest): number =>
-  JSON.stringify(request.contracts).length +
-  JSON.stringify(request.session ?? {}).length +
-  JSON.stringify(responseOf(request)).length

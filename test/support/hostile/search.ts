@@ -1,9 +1,18 @@
-import { type ChildProcess, fork } from 'node:child_process'
-import { fileURLToPath } from 'node:url'
 import { pick } from '../data/random.js'
-import { FAMILIES } from './families.js'
-import type { Measured, Question } from './measure-child.js'
 import type { Family, Genes } from './request.js'
+
+export interface Question {
+  readonly family: string
+  readonly genes: Genes
+}
+
+export interface Measured {
+  readonly bytes: number
+  /** The longest piece of processor time in the thread that answers requests, in milliseconds. */
+  readonly longestMs: number
+  /** Why the request was refused. */
+  readonly refused: string | null
+}
 
 /** A request and what it cost. */
 export interface Trial extends Question {
@@ -18,37 +27,6 @@ export interface Meter {
   close(): void | Promise<void>
 }
 
-const CHILD = fileURLToPath(new URL('./measure-child.ts', import.meta.url))
-
-export function openMeter(limitMs: number): Meter {
-  let child: ChildProcess | null = null
-  const childOf = () => {
-    child ??= fork(CHILD, { execArgv: ['--import', 'tsx'], stdio: ['ignore', 'ignore', 'ignore', 'ipc'] })
-    return child
-  }
-  const close = () => {
-    child?.kill('SIGKILL')
-    child = null
-  }
-  return {
-    close,
-    measure: (question) =>
-      new Promise((done) => {
-        const running = childOf()
-        const finish = (measured: Measured | null, stallMs: number) => {
-          clearTimeout(timer)
-          running.removeAllListeners()
-          if (measured === null) close()
-          done({ ...question, measured, stallMs })
-        }
-        const timer = setTimeout(() => finish(null, limitMs), limitMs)
-        running.once('message', (measured: Measured) => finish(measured, measured.longestMs))
-        running.once('exit', () => finish(null, limitMs))
-        running.send(question)
-      }),
-  }
-}
-
 /** A kind of request, by the numbers that are searched. */
 type Ranges = Pick<Family, 'name' | 'genes'>
 
@@ -58,14 +36,14 @@ export interface SearchOptions {
   /** When to stop. */
   readonly goesOn: () => boolean
   readonly onTrial?: (trial: Trial) => void
-  readonly families?: readonly Ranges[]
+  readonly families: readonly Ranges[]
   /** A climb ends at a request that is as costly as this: it is found. */
   readonly enoughMs: number
 }
 
 /** Climbs from random requests to costlier ones, a family at a time. Returns what each climb ended with, costliest first. */
 export async function searchCostly(options: SearchOptions): Promise<Trial[]> {
-  const { random, meter, goesOn, onTrial, enoughMs, families = FAMILIES } = options
+  const { random, meter, goesOn, onTrial, enoughMs, families } = options
   const ends: Trial[] = []
   while (goesOn()) {
     const family = pick(random, families)
@@ -88,29 +66,6 @@ export async function searchCostly(options: SearchOptions): Promise<Trial[]> {
 }
 
 const STEPS_WITHOUT_GAIN = 12
-
-/** Each rule, place, path, schema and policy on each kind of value that is as large as may be; the rest by chance. */
-export function everyKind(random: () => number): Question[] {
-  return FAMILIES.flatMap((family) => {
-    const kinds = Object.entries(family.genes).filter(([name, range]) => name !== 'value' && isKind(range))
-    const values = family.genes.value ?? ONE
-    return kinds.flatMap(([name, range]) =>
-      allOf(range).flatMap((kind) =>
-        allOf(values).map((value) => ({
-          family: family.name,
-          genes: { ...randomGenes(family, random), value, [name]: kind, size: MOST },
-        })),
-      ),
-    )
-  })
-}
-
-/** Cut to what one call may carry. */
-const MOST = 64_000
-const ONE = [0, 0] as const
-const isKind = ([least, most]: readonly [number, number]) => least === 0 && most < 30
-const allOf = ([least, most]: readonly [number, number]) =>
-  Array.from({ length: most - least + 1 }, (_, at) => least + at)
 
 const within = ([least, most]: readonly [number, number], value: number) =>
   Math.round(Math.min(most, Math.max(least, value)))

@@ -3,9 +3,8 @@ import { type JsonObject, type JsonValue, pathOf, ROUTES } from '@countersign/pr
 import { createTenant, readConfig } from '@countersign/server'
 import { createTestDatabase } from '../postgres/database.js'
 import { lines, sendLines } from './lines-family.js'
-import type { Measured, Question } from './measure-child.js'
 import { changedBody, RICH_PLAN, ROUTE_BODIES, type RouteBody } from './route-bodies.js'
-import type { Meter } from './search.js'
+import type { Measured, Meter, Question } from './search.js'
 import { startWatchedService, type WatchedService } from './start-watched.js'
 
 type Asked = Pick<Measured, 'bytes' | 'refused'>

@@ -1,5 +1,5 @@
-import type { Family } from './request.js'
-import { callsOf, FIXED, gene, many, oneOf, TOOL, VALUES } from './values.js'
+import type { Family } from '../../../test/support/hostile/request.js'
+import { callsOf, FIXED, gene, many, oneOf, TOOL, VALUES } from '../../../test/support/hostile/values.js'
 
 /** Policies that look at every item, name many things, or are long in one way. */
 const POLICIES: readonly ((terms: number) => string)[] = [

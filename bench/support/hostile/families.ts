@@ -1,11 +1,10 @@
 import { type Contract, LIMITS } from '@countersign/protocol'
-import { orders } from './orders-family.js'
+import type { Family } from '../../../test/support/hostile/request.js'
+import { callsOf, FIXED, gene, many, oneOf, TOOL, VALUES } from '../../../test/support/hostile/values.js'
 import { policies } from './policies-family.js'
-import type { Family } from './request.js'
 import { rules } from './rules-family.js'
 import { schemas } from './schemas-family.js'
 import { texts } from './texts-family.js'
-import { callsOf, FIXED, gene, many, oneOf, TOOL, VALUES } from './values.js'
 
 const sources: Family = {
   name: 'sources',
@@ -105,4 +104,4 @@ const plans: Family = {
   }),
 }
 
-export const FAMILIES: readonly Family[] = [rules, schemas, policies, sources, plans, orders, ...texts]
+export const FAMILIES: readonly Family[] = [rules, schemas, policies, sources, plans, ...texts]

@@ -1,7 +1,7 @@
 import { type Contract, type Invariant, type JsonObject, LIMITS } from '@countersign/protocol'
-import { collidingNumbers } from './colliding-numbers.js'
-import type { Family } from './request.js'
-import { callsOf, FIXED, gene, oneOf, TOOL, VALUES } from './values.js'
+import { collidingNumbers } from '../../../test/support/hostile/colliding-numbers.js'
+import type { Family } from '../../../test/support/hostile/request.js'
+import { callsOf, FIXED, gene, oneOf, TOOL, VALUES } from '../../../test/support/hostile/values.js'
 
 export const PATHS: readonly string[] = [
   '$.v',

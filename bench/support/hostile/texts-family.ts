@@ -1,6 +1,6 @@
 import type { Contract } from '@countersign/protocol'
-import type { Family } from './request.js'
-import { callsOf, FIXED, gene, oneOf, TOOL, VALUES } from './values.js'
+import type { Family } from '../../../test/support/hostile/request.js'
+import { callsOf, FIXED, gene, oneOf, TOOL, VALUES } from '../../../test/support/hostile/values.js'
 
 /** A language in which a plan says something. What is wrong in it takes time too, so most texts are. */
 interface Language {

@@ -1,4 +1,4 @@
-import type { Genes } from './request.js'
+import type { Genes } from '../../../test/support/hostile/request.js'
 
 interface Costly {
   readonly family: string

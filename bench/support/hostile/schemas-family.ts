@@ -1,6 +1,6 @@
 import type { JsonObject } from '@countersign/protocol'
-import type { Family } from './request.js'
-import { callsOf, FIXED, gene, many, oneOf, TOOL, VALUES } from './values.js'
+import type { Family } from '../../../test/support/hostile/request.js'
+import { callsOf, FIXED, gene, many, oneOf, TOOL, VALUES } from '../../../test/support/hostile/values.js'
 
 /** Schemas whose work is a product of their own size and the value's. */
 export const SCHEMAS: readonly ((width: number) => JsonObject)[] = [
