@@ -1,6 +1,6 @@
 // npm run bench -- engine: what does it cost to judge one proposal with one call against the full ladder?
 // The baseline is JSON.parse and a compiled Ajv schema on the same arguments, alternating in the same run: only ratios
-// are given, because machines differ. Limits: ratio at most 10; both growths at most 1.3.
+// are given, because machines differ. Limits: ratio at most 10; all growths at most 1.3.
 import {
   applyEvent,
   compilePlan,
@@ -12,7 +12,7 @@ import {
   readResponse,
   type SessionState,
 } from '@countersign/engine'
-import type { Contract, JsonObject, SessionDefinition, SessionEvent } from '@countersign/protocol'
+import type { Condition, Contract, JsonObject, SessionDefinition, SessionEvent } from '@countersign/protocol'
 import { Ajv2020 } from 'ajv/dist/2020.js'
 
 const ROUNDS = 200
@@ -77,6 +77,22 @@ const REFUND: Contract = {
   labels: { deny_when: ['untrusted_input'] },
 }
 
+/** The same with two conditions on every rule that may have some, all of which hold. */
+function conditioned(contract: Contract): Contract {
+  const when: Condition[] = [
+    { path: '$.currency', equals: 'EUR' },
+    { label: 'trusted', exists: false },
+  ]
+  const under = <Rule extends object>(rules: readonly Rule[] = []): Rule[] => rules.map((rule) => ({ ...rule, when }))
+  return {
+    ...contract,
+    argument_value_invariants: under(contract.argument_value_invariants),
+    preconditions: under(contract.preconditions),
+    aggregates: under(contract.aggregates),
+    labels: { deny_when: [{ label: 'untrusted_input', when }] },
+  }
+}
+
 const SESSION: SessionDefinition = {
   phases: [
     { name: 'resolving', initial: true },
@@ -86,7 +102,7 @@ const SESSION: SessionDefinition = {
   session_limits: { max_steps: 1_000_000, max_tool_calls: 1_000_000, loop_detection: { window: 10, threshold: 11 } },
 }
 
-function planWith(tools: number): Plan {
+function planWith(tools: number, refund: Contract = REFUND): Plan {
   const others = Array.from(
     { length: tools - 3 },
     (_, at): Contract => ({
@@ -95,7 +111,7 @@ function planWith(tools: number): Plan {
       argument_value_invariants: [{ path: '$.query', type: 'string' }],
     }),
   )
-  const contracts: Contract[] = [REFUND, { tool: 'verify', side_effect: 'read' }, { tool: 'close' }, ...others]
+  const contracts: Contract[] = [refund, { tool: 'verify', side_effect: 'read' }, { tool: 'close' }, ...others]
   const compiled = compilePlan({
     contracts: contracts.map((value) => ({ file: value.tool, value })),
     session: { file: 'session', value: SESSION },
@@ -188,11 +204,13 @@ function sessionAt(plan: Plan, steps: number): SessionState {
 
 const small = planWith(10)
 const large = planWith(1_000)
+const conditional = planWith(10, conditioned(REFUND))
 const args = JSON.stringify(ARGUMENTS)
 const ajv = new Ajv2020({ allErrors: true }).compile(SCHEMA)
 const early = sessionAt(small, 10)
 const earlyLarge = sessionAt(large, 10)
 const late = sessionAt(small, 10_000)
+const earlyConditional = sessionAt(conditional, 10)
 
 const WORK = {
   ajv: () => {
@@ -201,13 +219,14 @@ const WORK = {
   early: () => mustAllow(judge(small, early, 'issue_refund', args)),
   large: () => mustAllow(judge(large, earlyLarge, 'issue_refund', args)),
   late: () => mustAllow(judge(small, late, 'issue_refund', args)),
+  conditions: () => mustAllow(judge(conditional, earlyConditional, 'issue_refund', args)),
 } as const
 
 function mustAllow({ outcome, decisions }: ReturnType<typeof judge>): void {
   if (outcome !== 'allowed') throw new Error(decisions[0]?.remedy ?? outcome)
 }
 
-const times: Record<keyof typeof WORK, number[]> = { ajv: [], early: [], large: [], late: [] }
+const times: Record<keyof typeof WORK, number[]> = { ajv: [], early: [], large: [], late: [], conditions: [] }
 for (let round = -40; round < ROUNDS; round++) {
   for (const name of Object.keys(WORK) as (keyof typeof WORK)[]) {
     const calls = name === 'ajv' ? CALLS_PER_ROUND * 10 : CALLS_PER_ROUND
@@ -225,6 +244,7 @@ const us = {
   early: typical(times.early),
   large: typical(times.large),
   late: typical(times.late),
+  conditions: typical(times.conditions),
 }
 const rounded = (value: number) => Math.round(value * 100) / 100
 console.log(
@@ -238,5 +258,6 @@ console.log(
     ratio_to_ajv: rounded(us.early / us.ajv),
     growth_10_to_1000_tools: rounded(us.large / us.early),
     growth_step_10_to_10000: rounded(us.late / us.early),
+    growth_with_conditions: rounded(us.conditions / us.early),
   }),
 )

@@ -9,6 +9,12 @@ type KeyRow = readonly [path: string, takes: string, otherwise: string, meaning:
 
 /** The name under which the keys of an invariant stand, wherever one is used. */
 export const INVARIANTS = 'invariants'
+/** The same for the keys of a condition. */
+export const CONDITIONS = 'conditions'
+const SECTIONS: ReadonlyMap<string, string> = new Map([
+  ['invariant', INVARIANTS],
+  ['condition', CONDITIONS],
+])
 
 /** By key of the file: the keys inside, as the schema has them. Throws for a key without a meaning. */
 export function nestedKeys(
@@ -24,8 +30,9 @@ export function nestedKeys(
     if (typeof $ref === 'string') {
       const name = nameOf($ref)
       if (OPAQUE.has(name)) return
-      if (name !== 'invariant') walk(objectOf(definitions[name]), path, isOneForm)
-      else if (!found.has(INVARIANTS)) walk(objectOf(definitions[name]), INVARIANTS)
+      const section = SECTIONS.get(name)
+      if (section === undefined) walk(objectOf(definitions[name]), path, isOneForm)
+      else if (!found.has(section)) walk(objectOf(definitions[name]), section)
       return
     }
     const forms = branchesOf(schema)
@@ -36,7 +43,7 @@ export function nestedKeys(
     const required = Array.isArray(schema.required) ? schema.required : []
     for (const [key, value] of Object.entries(objectOf(properties))) {
       const inner = path === '' ? key : `${path}.${key}`
-      const isOwn = path === '' || (path === INVARIANTS && OPERATORS.some((operator) => operator === key))
+      const isOwn = path === '' || (WITH_OPERATORS.get(path)?.has(key) ?? false)
       if (!isOwn) addRow(inner, objectOf(value), !isOneForm && required.includes(key))
       walk(objectOf(value), inner)
     }
@@ -55,6 +62,13 @@ export function nestedKeys(
   walk(root, '')
   return found
 }
+
+/** Keys that are described elsewhere: operators have a table of their own. */
+const WITH_OPERATORS: ReadonlyMap<string, ReadonlySet<string>> = new Map([
+  [INVARIANTS, new Set(OPERATORS)],
+  [CONDITIONS, new Set(OPERATORS)],
+  ['argument_value_invariants', new Set(['path', 'message', ...OPERATORS])],
+])
 
 /** The meanings that no key has any more. */
 export function unusedMeanings(): string[] {
@@ -76,6 +90,9 @@ const OPAQUE: ReadonlyMap<string, string> = new Map([
 const WORDS: ReadonlyMap<string, string> = new Map([
   ...OPAQUE,
   ['invariant', '[invariant](#invariants)'],
+  ['argumentRule', '[invariant](#invariants), optionally with `when`'],
+  ['condition', '[condition](#conditions)'],
+  ['when', 'a list: [condition](#conditions)'],
   ['path', 'JSON path'],
   ['name', 'name'],
   ['toolName', 'tool'],

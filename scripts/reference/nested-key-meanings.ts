@@ -4,12 +4,45 @@ const INVARIANTS = 'invariants that must all hold'
 const bound = (key: string) => ({
   [`${key}.name`]: 'what other rules call the value',
   [`${key}.key`]: 'an argument of this call: the value is kept for each value of it',
+  [`${key}.each`]:
+    'the rows of the result, such as `$.vendors[*]`: `key` and `path` are read in each of them, and different values under one key bind nothing',
   [`${key}.from`]: 'whether `path` reads the result of the call or its arguments',
   [`${key}.path`]: 'where the value is; a path that can match several values is refused',
 })
 
+/** The rules that restrict, which may have conditions and words of their own. */
+const RESTRICTING = [
+  'preconditions',
+  'refs',
+  'sources',
+  'aggregates',
+  'envelopes',
+  'labels.deny_when',
+  'labels.adds',
+  'hours',
+  'shared_limits',
+]
+
+const conditional = Object.fromEntries(
+  RESTRICTING.flatMap((rule) => [
+    [`${rule}.when`, 'the rule applies unless one of these conditions surely fails; without it, always'],
+    [`${rule}.message`, 'what the model is told to do, in place of our advice'],
+  ]),
+)
+
 /** What the keys below those of a contract, of session.yaml and of stories mean. A key without a row fails `npm run docs`. */
 export const NESTED_KEY_MEANINGS: Readonly<Record<string, string>> = {
+  ...conditional,
+  'argument_value_invariants.when': conditional['refs.when'] ?? '',
+  'labels.deny_when.label': 'the label, where it has conditions',
+  'labels.adds.label': 'the label, where it has conditions',
+  'conditions.path': 'an argument of the call; of several values that the path finds, one is enough',
+  'conditions.label': 'a label of the session; with `exists: false`, one that it does not have',
+  'conditions.bound':
+    'the value that `binds` keeps under this name, compared by `exists`, `equals`, `not_equals`, `one_of`, `not_one_of`, `gt`, `gte`, `lt` or `lte`',
+  'conditions.principal': 'a value of the principal that the session acts for; `$` is all of it',
+  'conditions.key': 'with `bound`: the argument that says which of the keyed values counts',
+  'conditions.message': 'not read: `message` stands beside `when`',
   'assertions.input_invariants': `${INVARIANTS} for the request to the model`,
   'assertions.output_invariants': `${INVARIANTS} for the response that contains the call, in its normalized form`,
   'invariants.path': 'where the value is: a missing one satisfies only `exists: false`',
@@ -24,6 +57,8 @@ export const NESTED_KEY_MEANINGS: Readonly<Record<string, string>> = {
   'preconditions.same.path': 'the argument of this call',
   'preconditions.same.as': 'the argument of the earlier call',
   'preconditions.consumes': '`true`: one earlier call opens one call, and is used up when this one is allowed',
+  'preconditions.latest':
+    '`true`: the newest call with these arguments counts; one that ran, or may have, without meeting `with_output` undoes what an older one proved',
   'preconditions.requires_step_count': 'how far the session must have come, in place of an earlier tool',
   'preconditions.requires_step_count.gte': 'committed steps',
   ...bound('binds'),
@@ -78,11 +113,15 @@ export const NESTED_KEY_MEANINGS: Readonly<Record<string, string>> = {
   'resources.key': 'what is locked, such as `invoice:{$.number}`',
   'resources.mode': '`shared` excludes only `exclusive`',
   'execution_constraints.arguments': `${INVARIANTS} for the arguments when the tool starts`,
-  'checkpoint.when': `${INVARIANTS} for the arguments, so that a person is asked; without any, about every call`,
+  'checkpoint.when':
+    'a person is asked unless one of these conditions surely fails; without any, about every call. A missing argument fails here',
+  'checkpoint.message': 'what the model is told once a person has refused, in place of our advice',
   'checkpoint.reason': 'why the person is asked',
   'checkpoint.timeout_seconds': 'how long the answer may take; below 30 it counts as 30, above 3,600 as 3,600',
   'checkpoint.on_timeout':
     'what happens without an answer; `allow` is refused for destructive, admin and financial tools',
+  'checkpoint.ask_again':
+    '`true`: a call that a person has refused is asked about again; without it, the same tool with the same arguments is blocked',
   'checkpoint.context': 'what the person sees of the call, beside its arguments',
   'checkpoint.context.label': 'what the value is called',
   'checkpoint.context.path': 'where it is in the arguments',

@@ -21,7 +21,7 @@ import { COMMANDS } from '../../packages/cli/src/commands.js'
 import { compactJson } from './compact-json.js'
 import { DIAGNOSTIC_MEANINGS } from './diagnostic-meanings.js'
 import { HEALTH_FACTS, HEALTH_MEANINGS } from './health-meanings.js'
-import { INVARIANTS, nestedKeys } from './language-keys.js'
+import { CONDITIONS, INVARIANTS, nestedKeys } from './language-keys.js'
 import { LIMIT_MEANINGS } from './limit-meanings.js'
 import { optionRows } from './option-docs.js'
 import { policySections } from './policies-page.js'
@@ -230,7 +230,7 @@ const hashesPage = () =>
 /** A table for each key that has keys of its own. */
 const nestedTables = (file: Parameters<typeof nestedKeys>[0]) =>
   [...nestedKeys(file)]
-    .filter(([key]) => key !== INVARIANTS)
+    .filter(([key]) => key !== INVARIANTS && key !== CONDITIONS)
     .map(([key, rows]) => `### ${key}\n\n${table(['key', 'value', 'without it', 'meaning'], rows)}`)
 
 const contractPage = () =>
@@ -251,6 +251,9 @@ const contractPage = () =>
     '## Invariants',
     'An invariant is `{ path, message, operator: operand, … }` with at least one operator.',
     table(['key', 'value', 'without it', 'meaning'], nestedKeys('contract').get(INVARIANTS) ?? []),
+    '## Conditions',
+    'A rule with `when` applies unless one of its conditions surely fails. A condition is `{ path | label | bound | principal, operator: operand, … }`: it holds if a value found passes all its operators; it fails if values were found and compared and none passes, or if nothing was found and it says `exists: true`. Otherwise it cannot be told, and the rule applies: nothing was found, a value has another type than the operand, nothing is bound yet, the session has no principal, or an earlier call of the same response may add the label. A tool is not offered only if all conditions of a rule that hides it hold before its arguments are known. In `checkpoint`, a `path` that finds nothing fails, and so does a value of another type under `equals`.',
+    table(['key', 'value', 'without it', 'meaning'], nestedKeys('contract').get(CONDITIONS) ?? []),
     '## Operators\n\nAn invariant such as `{ path: $.amount, gt: 0, lte: 500 }` holds when all its operators hold. A missing value satisfies only `exists: false`. Strings are compared exactly, without case folding or normalization, and numbers without rounding.',
     table(
       ['operator', 'operand', 'holds for'],

@@ -29,7 +29,7 @@ export const resourcesRecords = {
   'contract.reference-complete': 'The reference of the contract language lists every key at any depth, with its values and what it is without it',
   'contract.init.asks': 'Contracts of `countersign init` ask a person before tools whose name says that they pay, delete or administer, or says nothing',
   'contract.init': '`countersign init` writes contracts and stories from definitions of tools, and overwrites nothing',
-  'contract.rules-people-ask-for': 'Fifteen ordinary rules hold in their stories, and the page about them shows the files that were run',
+  'contract.rules-people-ask-for': 'Twenty-five ordinary rules hold in their stories, and the page about them shows the files that were run',
   'contract.stories': 'Stories beside contracts are judged by `countersign test`, without a service',
   'contract.consumes': 'With `consumes` one earlier call opens one later call, and no more, in one response as well',
   'contract.time-in-policies': 'A Cedar policy can read hour, minute and weekday, and one that reads an attribute which cannot exist does not compile',
@@ -45,6 +45,30 @@ export const resourcesRecords = {
   'label.sticks-to-principal': 'A label that sticks to the principal is on every new session of that principal',
   'label.sticks-from-the-allow':
     'A label sticks from the moment its call is allowed: kill, bypass and a lost receipt keep it, and only a call that did not run takes it back',
+  'condition.applies': 'A rule with conditions applies unless one of them surely fails',
+  'condition.unknown': 'A condition that cannot be told, because a value is missing, of another type or not known yet, does not get around its rule',
+  'condition.labels':
+    'A rule can depend on the labels of the session and a label be added under conditions; one that an earlier call of the same response may add counts as unknown',
+  'condition.narrowing': 'Conditions hide a tool only if they all hold before its arguments are known',
+  'condition.counts': 'A rule whose conditions fail counts nothing, uses nothing up and demands no key and no amount',
+  'condition.message':
+    'What the owner of a rule says stands in place of our advice, and never of the fact; where a condition could not be told, the remedy says why the rule applies',
+  'condition.old-checkpoints': 'A checkpoint reads a missing argument as a condition that fails, as before there were others',
+  'condition.never-blocks-more': 'Adding a condition to a rule blocks no call that was allowed',
+  'condition.order': 'The order of keys and of conditions changes no decision',
+  'condition.refused': 'A condition that can never hold, that always holds, or that reads what is not there is refused with what to write instead',
+  'condition.remarks': 'The analysis of a plan names conditions that another spelling gets around, that always hold, and that a label lifts',
+  'condition.words':
+    'Descriptions and differences of plans say under which conditions a rule applies; a new condition allows more, one that is gone blocks more',
+  'condition.validate': 'validate checks rules with conditions on arguments, and no rule whose conditions read the session',
+  'condition.cost': 'Conditions count in what judging a call may cost, before a request is judged in place',
+  'condition.backtest': 'A backtest leaves out rules whose conditions read what was not recorded, and lists them',
+  'condition.latest':
+    'With `latest` a newer run of the same values that fails, is lost or does not meet its terms undoes the proof at its receipt, one that runs beside a call blocks it, and one that did not run changes nothing',
+  'condition.refused-call':
+    'A call that a person has refused is blocked and not asked about again, unless `ask_again` says so; timeouts and missing callbacks are no refusals, and refusals count as repetitions',
+  'condition.each':
+    'With `each` the rows of a result bind a value for each key: only keys and values are reported, and rows that differ under one key, lack the value or come after the 512th bind nothing',
   'contract.refs': 'A contract can require a value equal to one bound earlier',
   'capture.metadata.tool-names': 'A metadata capture keeps tool names',
   'capture.metadata.nothing-else': 'A metadata capture keeps no arguments, messages or content',

@@ -2,6 +2,86 @@ import type { Bugs } from './sabotages.js'
 
 /** Rules that are kept per key or over all sessions, hours, and the commands that write and try contracts. */
 export const ruleSabotages: Bugs = {
+  'packages/engine/src/contract/when/condition.ts': [
+    {
+      breaks: 'condition.unknown',
+      from: "if (!cannotCompare(found)) return 'fails'",
+      to: "if (!cannotCompare(found) || found !== null) return 'fails'",
+    },
+    { breaks: 'condition.applies', from: "return one === 'holds'\n  }", to: "return one !== 'holds'\n  }" },
+  ],
+  'packages/engine/src/judge/rules/scene.ts': [
+    { breaks: 'condition.labels', from: "? 'unknown' : false)", to: '? false : false)' },
+    {
+      breaks: 'condition.unknown',
+      from: "if (answer === 'unknown') isTold = false",
+      to: "if (answer === 'unknown') return null",
+    },
+    {
+      breaks: 'condition.counts',
+      from: 'keys: contract.keys.filter(({ expression }) => expressions.has(expression)),',
+      to: '',
+    },
+    {
+      breaks: 'condition.counts',
+      from: 'const preconditions = choose(contract.preconditions)',
+      to: 'const { preconditions } = contract',
+    },
+  ],
+  'packages/engine/src/judge/receipts.ts': [
+    {
+      breaks: 'condition.latest',
+      from: "receipt.outcome === 'not_executed') return receipt\n  const call",
+      to: "receipt.outcome !== 'succeeded') return receipt\n  const call",
+    },
+  ],
+  'packages/engine/src/judge/validate.ts': [
+    {
+      breaks: 'condition.validate',
+      from: 'readsArgumentsOnly(rule) && applies(rule, scene)',
+      to: 'applies(rule, scene)',
+    },
+  ],
+  'packages/server/src/context/plan-cost.ts': [
+    {
+      breaks: 'condition.cost',
+      from: "typeof value !== 'object' || value === null) return 1",
+      to: "typeof value !== 'object' || value === null || key === 'when') return 1",
+    },
+  ],
+  'packages/engine/src/judge/rules/risk.ts': [
+    {
+      breaks: 'condition.refused-call',
+      from: 'one.tool === tool && one.hash === argumentHash',
+      to: 'one.tool === tool',
+    },
+  ],
+  'packages/engine/src/state/apply-receipts.ts': [
+    { breaks: 'condition.refused-call', from: 'calls.filter((call) => !refused.includes(call))', to: 'calls' },
+  ],
+  'packages/engine/src/judge/row-values.ts': [
+    { breaks: 'condition.each', from: 'values.set(slot, isOne ? value : undefined)', to: 'values.set(slot, value)' },
+    { breaks: 'condition.each', from: '+ own.size >= LIMITS.keysPerName', to: '>= LIMITS.keysPerName' },
+  ],
+  'packages/engine/src/judge/narrow.ts': [
+    { breaks: 'condition.narrowing', from: 'const choose = ifSure(', to: 'const choose = unlessFailing(' },
+  ],
+  'packages/engine/src/judge/rules/rule.ts': [
+    { breaks: 'condition.message', from: '[fact ?? remedy, ...new Set', to: '[...new Set' },
+  ],
+  'packages/engine/src/compile/prepare-when.ts': [
+    { breaks: 'condition.old-checkpoints', from: "|| isLenient ? 'fails'", to: "? 'fails'" },
+    { breaks: 'condition.refused', from: 'labels.size < 2 && contradictionIn(tests) === null', to: 'labels.size < 2' },
+  ],
+  'packages/engine/src/explain/compare-when.ts': [
+    { breaks: 'condition.words', from: 'if (wants.exists === true && has.exists !== true) return false', to: '' },
+  ],
+  'packages/engine/src/explain/condition-remarks.ts': [
+    { breaks: 'condition.remarks', from: 'exists !== false || ', to: '' },
+  ],
+  'packages/server/src/runs/judgeable-plan.ts': [
+    { breaks: 'condition.backtest', from: 'principal === undefined && ', to: '' },
+  ],
   'packages/engine/src/state/kept-values.ts': [
     { breaks: 'contract.keys', from: '(key === null ? name : `${name}#${key}`)', to: 'name' },
   ],

@@ -25,7 +25,6 @@ export {
   learnPlan,
   summariesOf,
 } from './backtest/self-test.js'
-export { type CompileNote, describeNote } from './compile/compile-note.js'
 export { type CompileResult, compilePlan, type PlanSources } from './compile/compile-plan.js'
 export {
   hashPlan,
@@ -35,6 +34,7 @@ export {
   preparePlan,
 } from './compile/prepare-plan.js'
 export type { ContractSource } from './compile/read-source.js'
+export { type CompileNote, describeNote } from './compile/report/compile-note.js'
 export { compileWorkflow, type WorkflowCompilation } from './compile/workflow/compile-workflow.js'
 export { firstWorkflowProblem, workflowProblems } from './compile/workflow/workflow-problems.js'
 export {
@@ -45,7 +45,7 @@ export {
   type PreparedPolicy,
 } from './contract/cedar.js'
 export { type CedarModule, type CedarRequest, loadCedar, type ModuleLoader } from './contract/cedar-module.js'
-export { readByPath } from './contract/check-invariant.js'
+export { readByPath, readOutputs } from './contract/check-invariant.js'
 export {
   isOperatorName,
   OPERATORS,
@@ -70,10 +70,11 @@ export {
 } from './contract/shared-limit.js'
 export type { SourceContext } from './contract/source-rule.js'
 export { type Offer, type OfferTerms, rootRoles, termsOfOffer, toolsOfRole } from './contract/workflow-roles.js'
-export { analyzePlan, type PlanRemark } from './explain/analyze-plan.js'
+export { analyzePlan } from './explain/analyze-plan.js'
 export { describeContract } from './explain/describe-contract.js'
 export { diffPlans } from './explain/diff-plans.js'
 export type { PlanChange } from './explain/plan-change.js'
+export type { PlanRemark } from './explain/plan-remark.js'
 export { flowOf } from './flows/flows.js'
 export { parseResultText } from './flows/result-text.js'
 export { newTrail, sawCall, sawResult, sawUser, type Trail, takeColumns } from './flows/trail.js'
@@ -109,13 +110,14 @@ export { checkExecution } from './judge/check-execution.js'
 export {
   type CheckedCall,
   checkpointBlock,
+  checkpointOwners,
   isApproved,
   type NotApproved,
   triggeredCheckpoints,
 } from './judge/checkpoint.js'
 export { evaluateProposal } from './judge/evaluate-proposal.js'
 export { LADDER, REASONS_AFTER_THE_DECISION } from './judge/ladder.js'
-export { type Narrowed, type Narrowing, narrowTools } from './judge/narrow.js'
+export { deniedByControls, type Narrowed, type Narrowing, narrowTools } from './judge/narrow.js'
 export {
   checkPreflight,
   judgeInputInvariants,

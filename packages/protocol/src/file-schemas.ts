@@ -1,6 +1,13 @@
 import { z } from 'zod'
+import {
+  argumentRuleSchema,
+  CONDITION_SUBJECTS,
+  conditionSchema,
+  invariantSchema,
+  OPERATORS,
+} from './contract/condition.js'
 import { contractSchema, sessionDefinitionSchema } from './contract/contract.js'
-import { aggregateSchema, invariantSchema, OPERATORS } from './contract/contract-rules.js'
+import { aggregateSchema } from './contract/contract-rules.js'
 import { CONTRACT_KEYS, SESSION_KEYS, STORY_KEYS } from './contract/key-meanings.js'
 import { sharedLimitSchema } from './contract/shared-limit.js'
 import { storyFileSchema, storyStepSchema } from './contract/story.js'
@@ -30,9 +37,14 @@ export const FILE_NAMES = Object.keys(FILES) as [FileName, ...FileName[]]
 const has = (...required: readonly string[]) => ({ required })
 const oneOf = (...names: readonly string[]) => ({ anyOf: names.map((name) => ({ required: [name] })) })
 
+/** Conditions that look at no argument. */
+const READS_NOTHING: JsonSchema = { items: { not: oneOf('path', 'key') } }
+
 /** What the shapes ask of several keys together, which cannot be derived from them. */
 const TOGETHER: ReadonlyMap<unknown, readonly JsonSchema[]> = new Map<unknown, readonly JsonSchema[]>([
   [invariantSchema, [oneOf(...OPERATORS)]],
+  [argumentRuleSchema, [oneOf(...OPERATORS)]],
+  [conditionSchema, [{ oneOf: CONDITION_SUBJECTS.map((subject) => has(subject)) }, oneOf('label', ...OPERATORS)]],
   [
     aggregateSchema,
     [
@@ -46,8 +58,14 @@ const TOGETHER: ReadonlyMap<unknown, readonly JsonSchema[]> = new Map<unknown, r
       { oneOf: [has('max_calls'), has('sum'), has('cost')] },
       { oneOf: [has('max_calls'), has('lte')] },
       // Only the arguments of a tool can be read, and a model call has none.
-      { anyOf: [has('tool'), has('cost'), { properties: { per: { type: 'string' } }, not: has('sum') }] },
-      { anyOf: [{ not: has('cost') }, { properties: { per: { type: 'string' } }, not: has('tool') }] },
+      {
+        anyOf: [
+          has('tool'),
+          has('cost'),
+          { properties: { per: { type: 'string' }, when: READS_NOTHING }, not: has('sum') },
+        ],
+      },
+      { anyOf: [{ not: has('cost') }, { properties: { per: { type: 'string' } }, not: oneOf('tool', 'when') }] },
     ],
   ],
   [storyStepSchema, [{ anyOf: [{ properties: { expect: { const: 'block' } } }, { not: oneOf('reason', 'path') }] }]],

@@ -1,10 +1,9 @@
 import { randomUUID } from 'node:crypto'
 import {
   checkExecution,
-  compilePath,
   compilePlan,
-  readByPath,
   readInputValues,
+  readOutputs,
   readResponse,
   saltedHash,
   snapshotOf,
@@ -130,10 +129,6 @@ function receiptOf(salt: string, decision: Decision, args: JsonObject, end: Case
   const time = new Date().toISOString()
   const argument_hash = saltedHash(salt, end.arguments ?? args)
   const result = end.result ?? null
-  const paths = decision.output_paths.flatMap((path) => {
-    const compiled = compilePath(path)
-    return compiled.ok ? [compiled.path] : []
-  })
   const isExecuted = (end.evidence ?? 'executed') === 'executed'
   const { answer } = end
   return {
@@ -142,7 +137,7 @@ function receiptOf(salt: string, decision: Decision, args: JsonObject, end: Case
     evidence_level: end.evidence ?? 'executed',
     argument_hash,
     ...(isExecuted && { result_hash: saltedHash(salt, result), started_at: time, finished_at: time }),
-    outputs: readByPath(paths, result),
+    outputs: readOutputs(decision.output_paths, result),
     ...(answer !== undefined && {
       approvals: decision.checkpoints.map(({ checkpoint_id }) => ({ checkpoint_id, decision: answer, argument_hash })),
     }),

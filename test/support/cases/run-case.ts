@@ -5,7 +5,6 @@ import {
   chainEvent,
   checkExecution,
   checkPreflight,
-  compilePath,
   compilePlan,
   createPolicyEvaluator,
   createSharedMemory,
@@ -17,8 +16,8 @@ import {
   modesConflict,
   narrowTools,
   type Plan,
-  readByPath,
   readInputValues,
+  readOutputs,
   readResponse,
   releasedDraws,
   type SessionState,
@@ -259,7 +258,7 @@ function receiptOf(decision: Decision, args: JsonObject, end: CaseEnd): Receipt 
     evidence_level: evidence,
     argument_hash: ran,
     ...(evidence === 'executed' ? { result_hash: saltedHash(SALT, result), started_at: time, finished_at: time } : {}),
-    outputs: readByPath(decision.output_paths.map(pathOf), result),
+    outputs: readOutputs(decision.output_paths, result),
     ...(end.answer === undefined
       ? {}
       : {
@@ -270,10 +269,4 @@ function receiptOf(decision: Decision, args: JsonObject, end: CaseEnd): Receipt 
           })),
         }),
   }
-}
-
-function pathOf(expression: string) {
-  const compiled = compilePath(expression)
-  if (!compiled.ok) throw new Error(compiled.problem)
-  return compiled.path
 }

@@ -45,7 +45,7 @@ describe('countersign test', () => {
   describe.each(RULES)('the rule %s', (name) => {
     proves(['contract.rules-people-ask-for'], 'holds in its stories, as the page shows it', async () => {
       const { code, printed } = await run(null, join(RULES_FOLDER, name))
-      expect([code, printed]).toEqual([0, expect.stringMatching(/^[12] of [12] stories as expected$/)])
+      expect([code, printed]).toEqual([0, expect.stringMatching(/^([1-3]) of \1 stories as expected$/)])
       for (const file of readdirSync(join(RULES_FOLDER, name))) {
         const [shown] = QUOTED.filter((block) => block.file === `examples/rules/${name}/${file}`)
         expect(shown?.text, file).toBe(readFileSync(join(RULES_FOLDER, name, file), 'utf8'))
@@ -55,7 +55,7 @@ describe('countersign test', () => {
 
   test('the page quotes nothing else', () => {
     const files = RULES.flatMap((name) => readdirSync(join(RULES_FOLDER, name)))
-    expect([RULES.length, QUOTED.length]).toEqual([15, files.length])
+    expect([RULES.length, QUOTED.length]).toEqual([25, files.length])
   })
 
   for (const [step, message] of [

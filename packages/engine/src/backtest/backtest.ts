@@ -8,14 +8,13 @@ import type {
   Receipt,
   UnmatchedPolicy,
 } from '@countersign/protocol'
-import { readByPath } from '../contract/check-invariant.js'
+import { readOutputs } from '../contract/check-invariant.js'
 import type { Plan } from '../contract/plan.js'
 import { bucketAt } from '../contract/shared-limit.js'
 import { flowOf } from '../flows/flows.js'
 import { parseResultText } from '../flows/result-text.js'
 import { newTrail, sawCall, sawResult, sawUser, type Trail } from '../flows/trail.js'
 import { hashValue } from '../json/hash.js'
-import { compilePath } from '../json/json-path.js'
 import { checkStrictValue } from '../json/strict-json.js'
 import { evaluateProposal } from '../judge/evaluate-proposal.js'
 import { narrowTools } from '../judge/narrow.js'
@@ -230,26 +229,24 @@ function settle(replay: Replay, calls: readonly NamedCall[], verdict: Verdict, r
 function receiptOf(decision: Decision, call: PastCall, ran: boolean, plan: Plan): Receipt {
   const argument_hash = decision.argument_hash ?? NO_HASH
   const base = { pending_call_id: decision.pending_call_id ?? '', argument_hash, evidence_level: 'executed' as const }
-  if (!ran) return { ...base, outcome: 'not_executed' }
+  const approvalsThat = (decided: 'approve' | 'deny') =>
+    decision.checkpoints.map(({ checkpoint_id }) => ({
+      checkpoint_id,
+      decision: decided,
+      argument_hash,
+      decided_by: SALT,
+      decided_at: AT,
+    }))
+  if (!ran) return { ...base, outcome: 'not_executed', approvals: approvalsThat('deny') }
   const output = outputOf(call)
-  const paths = (plan.contracts.get(call.name)?.outputPaths ?? []).flatMap((expression) => {
-    const compiled = compilePath(expression)
-    return compiled.ok ? [compiled.path] : []
-  })
   return {
     ...base,
     outcome: call.failed === true ? 'failed' : 'succeeded',
     result_hash: hashValue(output),
     started_at: AT,
     finished_at: AT,
-    outputs: readByPath(paths, output),
-    approvals: decision.checkpoints.map(({ checkpoint_id }) => ({
-      checkpoint_id,
-      decision: 'approve',
-      argument_hash,
-      decided_by: SALT,
-      decided_at: AT,
-    })),
+    outputs: readOutputs(plan.contracts.get(call.name)?.outputPaths ?? [], output),
+    approvals: approvalsThat('approve'),
   }
 }
 

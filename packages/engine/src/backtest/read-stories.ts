@@ -1,6 +1,6 @@
 import { type Story, storyFileSchema } from '@countersign/protocol'
-import { describeNote } from '../compile/compile-note.js'
 import { type ContractSource, readSource } from '../compile/read-source.js'
+import { describeNote } from '../compile/report/compile-note.js'
 import { shapeNotes } from '../compile/shape-notes.js'
 
 /** The stories of a `*.test.yaml`, or what is wrong with it, by file and line. */

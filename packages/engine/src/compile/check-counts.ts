@@ -1,7 +1,7 @@
-import { type CompiledContract, LIMITS } from '@countersign/protocol'
+import { type CompiledContract, LIMITS, labelOf } from '@countersign/protocol'
 import type { Provision } from '../contract/plan.js'
 import { mostVersions } from '../contract/tool-version.js'
-import type { Report } from './problem.js'
+import type { Report } from './report/problem.js'
 
 /** What the contracts of a plan may have together, because a session keeps it or a proposal repeats it. */
 export function checkCounts(
@@ -19,7 +19,7 @@ export function checkCounts(
     const message = `${versions} contracts are for versions of the tool "${name}"; the limit is ${LIMITS.versionsPerTool}`
     report([], message, 'remove the contracts for versions that you do not offer')
   }
-  const labels = new Set(contracts.flatMap((contract) => contract.labels?.adds ?? [])).size
+  const labels = new Set(contracts.flatMap((contract) => (contract.labels?.adds ?? []).map(labelOf))).size
   if (labels > LIMITS.labelsPerSession) {
     const message = `the contracts add ${labels} different labels; the limit is ${LIMITS.labelsPerSession}`
     report([], message, 'use the same label in more contracts')

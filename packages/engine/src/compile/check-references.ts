@@ -8,8 +8,9 @@ import {
 import type { PhaseGraph } from '../contract/plan.js'
 import { FORBIDDEN_KEYS } from '../json/strict-json.js'
 import { suggestName } from '../text/closest-name.js'
-import { FIXES } from './fixes.js'
-import type { Report, ReportTo } from './problem.js'
+import { checkConditions } from './check-when.js'
+import { FIXES } from './report/fixes.js'
+import type { Report, ReportTo } from './report/problem.js'
 
 /** Reports every name that is used but not declared, and what a contract's side effect does not permit. */
 export function checkReferences(compiled: CompiledSession, graph: PhaseGraph | null, reportTo: ReportTo): void {
@@ -40,6 +41,7 @@ export function checkReferences(compiled: CompiledSession, graph: PhaseGraph | n
     }
   }
   checkAggregates(compiled.contracts, reportTo)
+  checkConditions(compiled, bindings, reportTo)
   const report = reportTo(null, null)
   for (const tool of Object.keys(compiled.session.session_limits?.max_calls_per_tool ?? {})) {
     if (!declared.tools.has(tool))

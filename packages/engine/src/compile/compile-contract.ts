@@ -1,5 +1,13 @@
 import type { CompiledSession } from '@countersign/protocol'
-import { type CompiledContract, type contractSchema, LIMITS, type sessionDefinitionSchema } from '@countersign/protocol'
+import {
+  type CompiledContract,
+  type contractSchema,
+  type JsonValue,
+  type LabelRule,
+  LIMITS,
+  type sessionDefinitionSchema,
+} from '@countersign/protocol'
+import { canonicalJson } from '../json/canonical-json.js'
 
 type ReadContract = ReturnType<typeof contractSchema.parse>
 type ReadDefinition = ReturnType<typeof sessionDefinitionSchema.parse>
@@ -20,11 +28,12 @@ export function compileContract(contract: ReadContract): CompiledContract {
     },
     forbids_after: contract.forbids_after && sorted(contract.forbids_after),
     labels: contract.labels && {
-      ...(contract.labels.deny_when && { deny_when: sorted(contract.labels.deny_when) }),
-      ...(contract.labels.adds && { adds: sorted(contract.labels.adds) }),
+      ...(contract.labels.deny_when && { deny_when: labelsOf(contract.labels.deny_when) }),
+      ...(contract.labels.adds && { adds: labelsOf(contract.labels.adds) }),
       ...(contract.labels.sticks_to && { sticks_to: contract.labels.sticks_to }),
     },
     checkpoint: checkpointsOf(contract.checkpoint),
+    hours: hoursOf(contract.hours),
   }) as CompiledContract
 }
 
@@ -34,6 +43,7 @@ export function compileDefinition(definition: ReadDefinition): CompiledSession['
   const { transitions, provider_constraints: constraints } = rules
   return withoutUndefined({
     ...rules,
+    hours: hoursOf(rules.hours),
     phases: rules.phases && [...rules.phases].sort((a, b) => (a.name < b.name ? -1 : 1)),
     transitions:
       transitions && Object.fromEntries(Object.entries(transitions).map(([from, targets]) => [from, sorted(targets)])),
@@ -63,6 +73,22 @@ function checkpointsOf(checkpoint: ReadContract['checkpoint']): CompiledContract
   if (checkpoint === undefined) return undefined
   return [checkpoint].flat().map((item) => ({ ...item, timeout_seconds: clampTimeout(item.timeout_seconds) }))
 }
+
+/** One in a list is one. */
+const hoursOf = (hours: ReadContract['hours']): CompiledContract['hours'] =>
+  Array.isArray(hours) && hours.length === 1 ? hours[0] : hours
+
+/** A label without conditions and words is its name. */
+function labelsOf(labels: readonly LabelRule[]): LabelRule[] {
+  const rules = labels.map((item) => (typeof item === 'object' && isPlain(item) ? item.label : item))
+  const byText = new Map(rules.map((rule) => [typeof rule === 'string' ? rule : textOf(rule), rule]))
+  return [...byText.keys()].sort().map((text) => byText.get(text) as LabelRule)
+}
+
+const isPlain = ({ when, message }: Exclude<LabelRule, string>): boolean => when === undefined && message === undefined
+
+/** Behind every name, which has letters, digits, - and _ only. */
+const textOf = (rule: LabelRule): string => `~${canonicalJson(rule as unknown as JsonValue)}`
 
 export function clampTimeout(seconds: number): number {
   return Math.min(Math.max(seconds, LIMITS.checkpointTimeoutMinSeconds), LIMITS.checkpointTimeoutMaxSeconds)

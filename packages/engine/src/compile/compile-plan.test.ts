@@ -3,10 +3,10 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { proves } from '../../../../test/support/proves.js'
 import { createPolicyEvaluator } from '../contract/cedar.js'
-import { describeNote } from './compile-note.js'
 import { compilePlan } from './compile-plan.js'
 import { preparePlan } from './prepare-plan.js'
 import type { ContractSource } from './read-source.js'
+import { describeNote } from './report/compile-note.js'
 
 const policy = createPolicyEvaluator(cedar)
 

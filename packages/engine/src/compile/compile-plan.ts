@@ -8,12 +8,12 @@ import {
 import type { PolicyEvaluator } from '../contract/cedar.js'
 import type { Plan } from '../contract/plan.js'
 import { compileContract, compileDefinition } from './compile-contract.js'
-import { type CompileNote, inOrder, writePlace } from './compile-note.js'
-import { FIXES } from './fixes.js'
 import { planWarnings } from './plan-warnings.js'
 import { type PlanProblem, prepareParts } from './prepare-plan.js'
 import type { CompiledSource } from './read-source.js'
 import { type ContractSource, type ReadSource, readSource } from './read-source.js'
+import { type CompileNote, inOrder, writePlace } from './report/compile-note.js'
+import { FIXES } from './report/fixes.js'
 import { shapeNotes } from './shape-notes.js'
 
 /** The sources of a plan: contracts, and optionally a session definition. */

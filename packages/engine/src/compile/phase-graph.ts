@@ -1,7 +1,7 @@
 import type { CompiledSession } from '@countersign/protocol'
 import type { PhaseGraph } from '../contract/plan.js'
-import { FIXES } from './fixes.js'
-import type { Report } from './problem.js'
+import { FIXES } from './report/fixes.js'
+import type { Report } from './report/problem.js'
 
 /** Builds the phase graph of a session and reports what is wrong with it. Null without phases. */
 export function buildPhaseGraph(session: CompiledSession['session'], report: Report): PhaseGraph | null {

@@ -16,7 +16,7 @@ function warningsOf(requires: readonly (readonly number[])[], forbiddenBy: Plan[
   const contracts = requires.map((needed, at) => ({
     tool: `t${at}`,
     definition: {},
-    preconditions: needed.map((other) => ({ kind: 'tool', tool: `t${other}` })),
+    preconditions: needed.map((other) => ({ kind: 'tool', tool: `t${other}`, when: [] })),
   }))
   const plan = {
     contracts: new Map(contracts.map((contract) => [contract.tool, contract])),

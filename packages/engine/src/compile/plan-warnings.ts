@@ -1,10 +1,10 @@
-import { type CompiledContract, type CompiledSession, LIMITS } from '@countersign/protocol'
+import { type CompiledContract, type CompiledSession, type LabelRule, LIMITS } from '@countersign/protocol'
 import { inCycles } from '../contract/components.js'
 import type { Plan, PreparedContract } from '../contract/plan.js'
 import { noteUnchecked } from '../json/schema/note-unchecked.js'
-import type { CompileNote } from './compile-note.js'
-import { writePlace } from './compile-note.js'
 import type { CompiledSource } from './read-source.js'
+import type { CompileNote } from './report/compile-note.js'
+import { writePlace } from './report/compile-note.js'
 
 type Note = (path: readonly (string | number)[], message: string, fix: string) => void
 
@@ -72,8 +72,9 @@ function noteUncallable(contract: PreparedContract, plan: Plan, needThemselves: 
       'remove the precondition or the forbids_after',
     )
   }
-  const denying = new Set(labels?.deny_when)
-  const own = labels?.adds?.find((label) => denying.has(label))
+  const always = (list: readonly LabelRule[] = []) => list.filter((item) => typeof item === 'string')
+  const denying = new Set(always(labels?.deny_when))
+  const own = always(labels?.adds).find((label) => denying.has(label))
   if (own !== undefined)
     note(
       ['labels'],
@@ -94,7 +95,7 @@ function noteUncallable(contract: PreparedContract, plan: Plan, needThemselves: 
 }
 
 const requiredTools = ({ preconditions }: PreparedContract): string[] =>
-  preconditions.flatMap((item) => (item.kind === 'tool' ? [item.tool] : []))
+  preconditions.flatMap((item) => (item.kind === 'tool' && item.when.length === 0 ? [item.tool] : []))
 
 function noteSession(plan: Plan, note: Note): void {
   const limits = plan.session.session_limits

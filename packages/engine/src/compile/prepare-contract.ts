@@ -1,11 +1,13 @@
-import type { Checkpoint, CompiledContract, CompiledSession } from '@countersign/protocol'
+import type { Checkpoint, CompiledContract, CompiledSession, LabelRule } from '@countersign/protocol'
 import type { PolicyEvaluator, PreparedPolicy } from '../contract/cedar.js'
 import { type PreparedHours, prepareHours } from '../contract/hours.js'
 import type {
+  PreparedArgumentRule,
   PreparedBind,
   PreparedCheckpoint,
   PreparedContract,
   PreparedInvariant,
+  PreparedLabel,
   PreparedPrecondition,
   PreparedResource,
   Provision,
@@ -14,10 +16,11 @@ import { sourceSteps } from '../contract/source-path.js'
 import type { PreparedSource } from '../contract/source-rule.js'
 import type { CompiledPath } from '../json/json-path.js'
 import { type CompiledSchema, compileSchema } from '../json/schema/json-schema.js'
-import { FIXES } from './fixes.js'
-import { prepareInvariants, preparePath } from './prepare-invariant.js'
+import { prepareInvariant, prepareInvariants, preparePath } from './prepare-invariant.js'
 import { prepareKept } from './prepare-kept.js'
-import type { Report } from './problem.js'
+import { conditional, prepareWhen } from './prepare-when.js'
+import { FIXES } from './report/fixes.js'
+import type { Report } from './report/problem.js'
 
 export interface ContractSurroundings {
   readonly file: string | undefined
@@ -37,7 +40,18 @@ export function prepareContract(contract: CompiledContract, around: ContractSurr
     prepareInvariants(list, { at, report, allowsRef })
   const kept = prepareKept(contract, around.keyedEnvelopes, report)
   const outputInvariants = invariants(contract.assertions?.output_invariants, ['assertions', 'output_invariants'], true)
-  const argumentInvariants = invariants(contract.argument_value_invariants, ['argument_value_invariants'], true)
+  const argumentInvariants = prepareArgumentRules(contract.argument_value_invariants, report)
+  const rules = {
+    refs: kept.refs,
+    envelopes: kept.envelopes,
+    aggregates: kept.aggregates,
+    argumentInvariants,
+    sources: prepareSources(contract.sources, report),
+    preconditions: around.preconditions,
+    denials: prepareLabels(contract.labels?.deny_when, 'deny_when', report),
+    addsLabels: prepareLabels(contract.labels?.adds, 'adds', report),
+    hours: prepareHoursOf(contract.hours, report),
+  }
   return {
     tool: contract.tool,
     file: around.file,
@@ -45,7 +59,6 @@ export function prepareContract(contract: CompiledContract, around: ContractSurr
     argumentsSchema: prepareSchema(contract.arguments, report),
     inputInvariants: invariants(contract.assertions?.input_invariants, ['assertions', 'input_invariants'], true),
     outputInvariants,
-    argumentInvariants,
     executionConstraints: invariants(
       contract.execution_constraints?.arguments,
       ['execution_constraints', 'arguments'],
@@ -53,15 +66,13 @@ export function prepareContract(contract: CompiledContract, around: ContractSurr
     ),
     ...kept,
     usesRefs: kept.refs.length > 0 || [...outputInvariants, ...argumentInvariants].some(({ ref }) => ref !== null),
-    sources: prepareSources(contract.sources, report),
+    ...rules,
+    isConditional: Object.values(rules).some((list) => list.some(({ when }) => when.length > 0)),
     longest: longestTexts(contract.columns),
-    preconditions: around.preconditions,
     provides: around.provides,
     resources: prepareResources(contract.resources, report),
-    denyWhen: new Set(contract.labels?.deny_when),
     checkpoints: prepareCheckpoints(contract.checkpoint, report),
     policy: preparePolicy(around.evaluator, contract.policy, report, argumentNames(contract.arguments)),
-    hours: prepareHoursOf(contract.hours, report),
     risk: riskOf(contract, around.session.risk_defaults ?? {}),
     commitRequirement: contract.commit_requirement,
     rollsBack: contract.evidence_class === 'local_transaction',
@@ -91,12 +102,30 @@ function argumentNames(schema: CompiledContract['arguments']): string[] | null {
   return isClosed ? Object.keys(properties) : null
 }
 
-export function prepareHoursOf(hours: CompiledContract['hours'], report: Report): PreparedHours | null {
-  if (hours === undefined) return null
-  const prepared = prepareHours(hours)
-  if (prepared.ok) return prepared.hours
-  report(['hours', ...prepared.path], prepared.problem, prepared.fix)
-  return null
+export function prepareHoursOf(hours: CompiledContract['hours'], report: Report): PreparedHours[] {
+  return [hours ?? []].flat().flatMap((item, index) => {
+    const at = Array.isArray(hours) ? ['hours', index] : ['hours']
+    const prepared = prepareHours(item)
+    if (prepared.ok) return [{ ...prepared.hours, ...conditional(item, at, report) }]
+    report([...at, ...prepared.path], prepared.problem, prepared.fix)
+    return []
+  })
+}
+
+function prepareArgumentRules(list: CompiledContract['argument_value_invariants'], report: Report) {
+  const at = ['argument_value_invariants']
+  return (list ?? []).flatMap((item, index): PreparedArgumentRule[] => {
+    const when = prepareWhen(item.when, { at: [...at, index, 'when'], report })
+    const rule = prepareInvariant(item, { at: [...at, index], report, allowsRef: true })
+    return rule === null ? [] : [{ ...rule, when }]
+  })
+}
+
+function prepareLabels(list: readonly LabelRule[] | undefined, key: 'deny_when' | 'adds', report: Report) {
+  return (list ?? []).map((item, index): PreparedLabel => {
+    const rule = typeof item === 'string' ? { label: item } : item
+    return { label: rule.label, ...conditional(rule, ['labels', key, index], report) }
+  })
 }
 
 /** A contract's own gate wins. Admin and financial tools without a default follow the one for destructive tools. */
@@ -122,7 +151,8 @@ function prepareSchema(schema: CompiledContract['arguments'], report: Report): C
 function prepareSources(list: CompiledContract['sources'], report: Report): PreparedSource[] {
   return (list ?? []).flatMap((rule, index) => {
     const steps = sourceSteps(rule.path)
-    if (steps !== null) return [{ rule, steps, known: new Set(rule.known?.hashes) }]
+    const known = new Set(rule.known?.hashes)
+    if (steps !== null) return [{ rule, steps, known, ...conditional(rule, ['sources', index], report) }]
     report(['sources', index, 'path'], 'a source path can only name arguments', FIXES.source_path)
     return []
   })
@@ -172,15 +202,15 @@ function prepareCheckpoints(checkpoint: CompiledContract['checkpoint'], report: 
       preparePath(path, ['checkpoint', index, 'context', item, 'path'], report)
     }
     const at = ['checkpoint', index, 'when']
-    const when = prepareInvariants(definition.when, { at, report, allowsRef: false })
-    prepared.push({ definition, when })
+    const when = prepareWhen(definition.when, { at, report, isCheckpoint: true })
+    prepared.push({ definition, when, message: definition.message })
   }
   return prepared
 }
 
 function outputPathsOf(binds: readonly PreparedBind[], provides: readonly Provision[]): string[] {
   const paths = new Set<string>()
-  for (const { from, path } of binds) if (from === 'output') paths.add(path.expression)
+  for (const { from, path, rows } of binds) if (from === 'output') paths.add(rows ?? path.expression)
   const invariants: PreparedInvariant[] = provides.flatMap(({ withOutput }) => [...withOutput])
   for (const { path } of invariants) paths.add(path.expression)
   return [...paths].sort()

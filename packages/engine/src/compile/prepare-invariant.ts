@@ -3,8 +3,8 @@ import { prepareOperator } from '../contract/operators.js'
 import type { PreparedInvariant } from '../contract/plan.js'
 import { type CompiledPath, compilePath } from '../json/json-path.js'
 import { emptyRuleProblem } from './empty-rule.js'
-import { FIXES, fixForOperand } from './fixes.js'
-import type { Report } from './problem.js'
+import { FIXES, fixForOperand } from './report/fixes.js'
+import type { Report } from './report/problem.js'
 
 export interface InvariantUse {
   readonly at: readonly (string | number)[]
@@ -14,7 +14,7 @@ export interface InvariantUse {
 }
 
 /** Compiles one `{ path, operator: operand, … }`. Null if a problem was reported. */
-function prepareInvariant(invariant: Invariant, use: InvariantUse): PreparedInvariant | null {
+export function prepareInvariant(invariant: Invariant, use: InvariantUse): PreparedInvariant | null {
   const path = preparePath(invariant.path, [...use.at, 'path'], use.report)
   const tests: PreparedInvariant['tests'][number][] = []
   let sound = path !== null

@@ -1,4 +1,5 @@
 import type { AggregateBound, CompiledContract } from '@countersign/protocol'
+import { rowsExpression } from '../contract/check-invariant.js'
 import type {
   Keeping,
   KeptKind,
@@ -13,7 +14,8 @@ import type {
 import { decimalText } from '../json/decimal.js'
 import type { CompiledPath } from '../json/json-path.js'
 import { preparePath } from './prepare-invariant.js'
-import type { Report } from './problem.js'
+import { conditional } from './prepare-when.js'
+import type { Report } from './report/problem.js'
 
 /** The rules of a contract about values that a session keeps: bindings, envelopes and aggregates. */
 export interface KeptRules {
@@ -46,7 +48,9 @@ export function prepareKept(contract: CompiledContract, keyed: ReadonlySet<strin
   const aggregates = prepareAggregates(contract.aggregates, keyed, to)
   const keys = new Map(slots.map(({ key }) => [key.expression, key]))
   const keeping = (kind: KeptKind, list: readonly SlotUse[]): Keeping[] =>
-    list.flatMap(({ name, key, slot }) => (key === null ? [] : [{ kind, name, countedAs: `${kind}.${name}`, slot }]))
+    list.flatMap(({ name, key, slot }) =>
+      key === null || slot === -1 ? [] : [{ kind, name, countedAs: `${kind}.${name}`, slot }],
+    )
   const sums = aggregates.filter((aggregate) => aggregate.function !== 'max')
   const keeps = [...keeping('bindings', binds), ...keeping('envelopes', establishes), ...keeping('aggregates', sums)]
   return { binds, establishes, refs, envelopes, aggregates, keys: [...keys.values()], slots, keeps }
@@ -73,26 +77,43 @@ function prepareKey(key: string | undefined, at: readonly (string | number)[], r
 
 function prepareBinds(list: CompiledContract['binds'], rule: string, { use, report }: Preparation): PreparedBind[] {
   const singular = rule === 'binds' ? 'a binding holds only one' : 'an envelope is established by only one'
-  return (list ?? []).flatMap(({ name, key, from, path }, index) => {
+  return (list ?? []).flatMap((bind, index): PreparedBind[] => {
+    const { name, key, each, from, path } = bind
     const compiled = preparePath(path, [rule, index, 'path'], report, { singular })
     if (compiled === null) return []
-    return [{ ...use(name, prepareKey(key, [rule, index], report)), from, path: compiled }]
+    const keyPath = prepareKey(key, [rule, index], report)
+    if (each === undefined) return [{ ...use(name, keyPath), from, path: compiled, rows: null }]
+    const rows = preparePath(each, [rule, index, 'each'], report)
+    if (rows === null) return []
+    if (from === 'output' && keyPath !== null && !rows.singular) {
+      return [{ name, key: keyPath, slot: -1, from, path: compiled, rows: rowsExpression(rows, keyPath, compiled) }]
+    }
+    const fix = from !== 'output' ? 'remove `from`' : key === undefined ? 'add `key`' : 'write $.rows[*]'
+    report([rule, index, 'each'], '`each` reads rows of a result', fix)
+    return []
   })
 }
 
 function prepareRefs(list: CompiledContract['refs'], { use, report }: Preparation): PreparedRef[] {
-  return (list ?? []).flatMap(({ path, ref, key }, index) => {
+  return (list ?? []).flatMap((item, index) => {
+    const { path, ref, key } = item
     const compiled = preparePath(path, ['refs', index, 'path'], report)
-    return compiled === null ? [] : [{ ...use(ref, prepareKey(key, ['refs', index], report)), path: compiled }]
+    if (compiled === null) return []
+    const slot = use(ref, prepareKey(key, ['refs', index], report))
+    return [{ ...slot, ...conditional(item, ['refs', index], report), path: compiled }]
   })
 }
 
 function prepareEnvelopes(list: CompiledContract['envelopes'], { use, report }: Preparation): PreparedEnvelope[] {
-  return (list ?? []).flatMap(({ name, key, path, direction, tolerance_percent }, index) => {
+  return (list ?? []).flatMap((item, index) => {
+    const { name, key, path, direction, tolerance_percent } = item
     const compiled = preparePath(path, ['envelopes', index, 'path'], report)
     if (compiled === null) return []
     const slot = use(name, prepareKey(key, ['envelopes', index], report))
-    return [{ ...slot, path: compiled, direction, tolerancePercent: decimalText(tolerance_percent) }]
+    const tolerancePercent = decimalText(tolerance_percent)
+    return [
+      { ...slot, ...conditional(item, ['envelopes', index], report), path: compiled, direction, tolerancePercent },
+    ]
   })
 }
 
@@ -117,6 +138,7 @@ function prepareAggregates(
     return [
       {
         ...use(item.name, key),
+        ...conditional(item, ['aggregates', index], report),
         function: item.function,
         path: item.path === undefined ? null : preparePath(item.path, ['aggregates', index, 'path'], report),
         bounds: [...bound('lte', lte), ...bound('lt', lt)],

@@ -14,7 +14,6 @@ import { hashValue, sha256Hex } from '../json/hash.js'
 import { checkStrictValue } from '../json/strict-json.js'
 import { checkCounts } from './check-counts.js'
 import { checkReferences } from './check-references.js'
-import { FIXES } from './fixes.js'
 import { buildPhaseGraph } from './phase-graph.js'
 import { planWeight } from './plan-weight.js'
 import { prepareContract, prepareHoursOf, preparePolicy } from './prepare-contract.js'
@@ -22,7 +21,8 @@ import { keyedEnvelopes } from './prepare-kept.js'
 import { preparePrecondition } from './prepare-precondition.js'
 import { checkPatterns, preparePricing } from './prepare-pricing.js'
 import { prepareSharedLimits } from './prepare-shared-limits.js'
-import { type Problem, Problems, type ReportTo } from './problem.js'
+import { FIXES } from './report/fixes.js'
+import { type Problem, Problems, type ReportTo } from './report/problem.js'
 
 /** Options of `preparePlan`. */
 export interface PrepareOptions {

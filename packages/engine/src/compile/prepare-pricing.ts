@@ -2,7 +2,7 @@ import type { CompiledSession } from '@countersign/protocol'
 import type { Plan } from '../contract/plan.js'
 import { modelPattern, patternMeant } from '../contract/pricing.js'
 import { decimalText } from '../json/decimal.js'
-import type { Report } from './problem.js'
+import type { Report } from './report/problem.js'
 
 /** Prepares the price list of session.yaml. If several patterns match a model, the most specific one wins. */
 export function preparePricing(pricing: CompiledSession['session']['pricing'], report: Report): Plan['priceOf'] {

@@ -2,9 +2,10 @@ import { type CompiledSession, type SharedLimit, windowMs } from '@countersign/p
 import type { PreparedSharedLimit, SharedLimits } from '../contract/shared-limit.js'
 import { decimalText } from '../json/decimal.js'
 import { suggestName } from '../text/closest-name.js'
-import { FIXES } from './fixes.js'
 import { preparePath } from './prepare-invariant.js'
-import type { Report } from './problem.js'
+import { conditional } from './prepare-when.js'
+import { FIXES } from './report/fixes.js'
+import type { Report } from './report/problem.js'
 
 /** Null: the plan shares no limits, and nothing has to be read or written for them. */
 export function prepareSharedLimits({ session, contracts }: CompiledSession, report: Report): SharedLimits | null {
@@ -55,6 +56,7 @@ function prepareLimit(limit: SharedLimit, at: (string | number)[], report: Repor
   const isRead = (typeof per !== 'object' || key !== null) && (sum === undefined || path !== null)
   if (!isRead) return null
   return {
+    ...conditional(limit, at, report),
     name: limit.name,
     definition: limit,
     tool: limit.tool ?? null,

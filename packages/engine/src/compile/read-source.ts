@@ -13,8 +13,8 @@ import {
 } from 'yaml'
 import { checkStrictValue } from '../json/strict-json.js'
 import { parseYaml } from '../text/parse-yaml.js'
-import type { CompileNote } from './compile-note.js'
-import { FIXES } from './fixes.js'
+import type { CompileNote } from './report/compile-note.js'
+import { FIXES } from './report/fixes.js'
 
 /** A contract or a session definition: its text in YAML or JSON, or the object itself. */
 export interface ContractSource {

@@ -1,10 +1,10 @@
 import { type contractSchema, REFUSED_KEYS } from '@countersign/protocol'
 import { lookUp } from '../json/look-up.js'
 import { closestName } from '../text/closest-name.js'
-import type { CompileNote } from './compile-note.js'
-import { writePlace } from './compile-note.js'
-import { FIXES } from './fixes.js'
 import type { ReadSource } from './read-source.js'
+import type { CompileNote } from './report/compile-note.js'
+import { writePlace } from './report/compile-note.js'
+import { FIXES } from './report/fixes.js'
 
 type Issue = NonNullable<ReturnType<typeof contractSchema.safeParse>['error']>['issues'][number]
 type Path = readonly (string | number)[]
@@ -14,6 +14,9 @@ export function shapeNotes(issues: readonly Issue[], source: ReadSource, schema:
   const notes = issues.slice(0, MAX_NOTES).flatMap((issue) => notesOf(issue, [], source, schema as SchemaNode))
   return notes.slice(0, MAX_NOTES)
 }
+
+const WHEN_RULES =
+  'remove it, or put it on an item of preconditions, argument_value_invariants, refs, sources, aggregates, envelopes, labels, checkpoint, shared_limits or hours'
 
 /** Nobody fixes more at once, and every note looks up its line. */
 const MAX_NOTES = 50
@@ -32,6 +35,8 @@ function notesOf(issue: Issue, base: Path, source: ReadSource, schema: SchemaNod
     return issue.keys.slice(0, MAX_NOTES).map((key) => {
       const refused = path.length === 0 && known.includes('tool') ? lookUp<string>(REFUSED_KEYS, key) : undefined
       if (refused !== undefined) return note([key], `\`${key}\` would not be enforced`, refused)
+      if (key === 'when')
+        return note([...path, key], 'unknown key "when": it stands on rules that restrict', WHEN_RULES)
       return note([...path, key], `unknown key "${key}"`, fixForKey(key, known))
     })
   }

@@ -1,5 +1,5 @@
 import { type ContractFailure, type JsonValue, LIMITS } from '@countersign/protocol'
-import { type CompiledPath, locationPath, type PathStep } from '../json/json-path.js'
+import { type CompiledPath, compilePath, locationPath, type PathStep } from '../json/json-path.js'
 import { OPERATORS, type OperatorName } from './operators.js'
 import type { PreparedInvariant } from './plan.js'
 
@@ -62,26 +62,6 @@ function passes({ tests }: PreparedInvariant, value: JsonValue | undefined): boo
   return true
 }
 
-/**
- * True if some value that the path finds passes all tests of a condition. A value that a test cannot judge counts as
- * passing: writing "500" as text must not get a call past the person who would have to approve it.
- */
-export function holdsSomewhere(invariant: PreparedInvariant, finder: Finder): boolean {
-  if (invariant.path.singular) return holds(invariant, finder.first(invariant.path))
-  let isFound = false
-  let isHeld = false
-  finder.visit(invariant.path, (value) => {
-    isFound = true
-    isHeld = holds(invariant, value)
-    return isHeld
-  })
-  return isFound ? isHeld : holds(invariant, undefined)
-}
-
-function holds({ tests }: PreparedInvariant, value: JsonValue | undefined): boolean {
-  return tests.every(({ test, cannotJudge }) => test(value) || (value !== undefined && cannotJudge(value)))
-}
-
 /** What a path finds and where, or that it finds nothing. */
 export function foundBy(finder: Finder, path: CompiledPath): { path: string; value: JsonValue | undefined }[] {
   const found: { path: string; value: JsonValue | undefined }[] = []
@@ -123,6 +103,54 @@ export function readByPath(paths: readonly CompiledPath[], value: JsonValue): Re
   })
   return Object.fromEntries(entries)
 }
+
+const ROWS = 'rows:'
+
+/** How a receipt names the rows of a result: an older client does not know it, and sends none. */
+export const rowsExpression = (each: CompiledPath, key: CompiledPath, path: CompiledPath): string =>
+  `${ROWS}${JSON.stringify([each, key, path].map(({ expression }) => expression))}`
+
+/** What a receipt reports of a result: by path what the paths find, and of rows the key and the value alone. */
+export function readOutputs(expressions: readonly string[], value: JsonValue): Record<string, JsonValue> {
+  const entries = expressions.flatMap((expression): [string, JsonValue][] => {
+    if (!expression.startsWith(ROWS)) {
+      const compiled = compilePath(expression)
+      return compiled.ok ? Object.entries(readByPath([compiled.path], value)) : []
+    }
+    const [each, key, path] = pathsIn(expression)
+    return each === undefined || key === undefined || path === undefined
+      ? []
+      : [[expression, readRows(each, key, path, value)]]
+  })
+  return Object.fromEntries(entries)
+}
+
+function readRows(each: CompiledPath, key: CompiledPath, path: CompiledPath, value: JsonValue): JsonValue[][] {
+  const rows: JsonValue[][] = []
+  each.visit(value, (row) => {
+    const [name, found] = [key.first(row), path.first(row)]
+    if (name !== undefined) rows.push(found === undefined ? [name] : [name, found])
+    return rows.length === LIMITS.rowsPerBinding
+  })
+  return rows
+}
+
+/** The server sends them, and may be a newer one. */
+function pathsIn(expression: string): CompiledPath[] {
+  try {
+    const paths: unknown = JSON.parse(expression.slice(ROWS.length))
+    return [paths].flat().flatMap((path) => {
+      const compiled = compilePath(String(path))
+      return compiled.ok ? [compiled.path] : []
+    })
+  } catch {
+    return []
+  }
+}
+
+/** What a value must be, for a sentence: `$.failed must be 0`. */
+export const requirementOf = ({ path, tests }: PreparedInvariant): string =>
+  `${path.expression} ${tests.map(({ operator, operand }) => describe(operator, operand)).join(' and ')}`
 
 const NONE: ContractFailure[] = []
 

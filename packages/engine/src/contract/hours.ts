@@ -1,7 +1,8 @@
 import type { Hours } from '@countersign/protocol'
+import type { Conditional } from './when/condition.js'
 
 /** When a tool may be called, ready to ask. */
-export interface PreparedHours {
+export interface OpeningHours {
   contains(atMs: number): boolean
   /** For a sentence: `mon-fri 08:00-18:00 (Europe/Berlin)`. */
   readonly text: string
@@ -9,9 +10,12 @@ export interface PreparedHours {
   clock(atMs: number): string
 }
 
+/** Hours of a rule that may apply only sometimes. */
+export interface PreparedHours extends OpeningHours, Conditional {}
+
 /** Prepared hours, or what is wrong with them and where. */
 export type HoursPreparation =
-  | { readonly ok: true; readonly hours: PreparedHours }
+  | { readonly ok: true; readonly hours: OpeningHours }
   | { readonly ok: false; readonly path: (string | number)[]; readonly problem: string; readonly fix: string }
 
 export const DAYS = ['mon', 'tue', 'wed', 'thu', 'fri', 'sat', 'sun'] as const

@@ -13,6 +13,7 @@ import type { PreparedHours } from './hours.js'
 import type { CannotJudge, OperatorTest } from './operators.js'
 import type { SharedLimits } from './shared-limit.js'
 import type { PreparedSource } from './source-rule.js'
+import type { Conditional } from './when/condition.js'
 
 /** A compiled session ready to judge with: every path, pattern, schema and policy is compiled once. */
 export interface Plan {
@@ -23,7 +24,7 @@ export interface Plan {
   readonly contracts: ReadonlyMap<string, PreparedContract>
   readonly phases: PhaseGraph | null
   readonly policy: PreparedPolicy | null
-  readonly hours: PreparedHours | null
+  readonly hours: readonly PreparedHours[]
   /** Limits beyond one session; null: there are none. */
   readonly shared: SharedLimits | null
   readonly usesPolicy: boolean
@@ -64,7 +65,7 @@ export interface PreparedContract {
   readonly argumentsSchema: CompiledSchema | null
   readonly inputInvariants: readonly PreparedInvariant[]
   readonly outputInvariants: readonly PreparedInvariant[]
-  readonly argumentInvariants: readonly PreparedInvariant[]
+  readonly argumentInvariants: readonly PreparedArgumentRule[]
   readonly executionConstraints: readonly PreparedInvariant[]
   readonly refs: readonly PreparedRef[]
   /** True if a value of a call must equal a binding: by `refs`, or by `ref` in an invariant. */
@@ -87,10 +88,13 @@ export interface PreparedContract {
   readonly envelopes: readonly PreparedEnvelope[]
   readonly resources: readonly PreparedResource[]
   /** Labels with which the tool may not be called. */
-  readonly denyWhen: ReadonlySet<string>
+  readonly denials: readonly PreparedLabel[]
+  readonly addsLabels: readonly PreparedLabel[]
   readonly checkpoints: readonly PreparedCheckpoint[]
   readonly policy: PreparedPolicy | null
-  readonly hours: PreparedHours | null
+  readonly hours: readonly PreparedHours[]
+  /** Some rule has conditions, checkpoints aside. */
+  readonly isConditional: boolean
   readonly risk: 'allow' | 'block' | 'checkpoint'
   readonly commitRequirement: EvidenceLevel
   readonly rollsBack: boolean
@@ -111,15 +115,27 @@ export interface PreparedInvariant {
   readonly message: string | undefined
 }
 
+/** An argument invariant that may apply only sometimes. */
+export interface PreparedArgumentRule extends PreparedInvariant, Conditional {}
+
+/** A label that denies a call, or that a call adds. */
+export interface PreparedLabel extends Conditional {
+  readonly label: string
+}
+
 export type PreparedPrecondition =
-  | { readonly kind: 'steps'; readonly atLeast: number }
-  | {
+  | (Conditional & { readonly kind: 'steps'; readonly atLeast: number })
+  | (Conditional & {
       readonly kind: 'tool'
       readonly key: string
       readonly tool: string
       readonly same: readonly CompiledPath[]
       readonly consumes: boolean
-    }
+      /** Only the newest call counts. */
+      readonly latest: boolean
+      /** What its result must say, as the end of a sentence; empty for any result. */
+      readonly result: string
+    })
 
 export interface Provision {
   readonly key: string
@@ -128,6 +144,8 @@ export interface Provision {
   readonly same: readonly CompiledPath[]
   /** The call opens one later call and is then used up. */
   readonly consumed: boolean
+  /** A run that does not meet the terms undoes what an earlier one proved. */
+  readonly latest: boolean
 }
 
 /** Kinds of values that a session may keep per key. */
@@ -157,13 +175,15 @@ export interface SlotUse {
 export interface PreparedBind extends SlotUse {
   readonly from: 'output' | 'argument'
   readonly path: CompiledPath
+  /** How a receipt names the rows in which the key and the path are read; null: there is one value. */
+  readonly rows: string | null
 }
 
-export interface PreparedRef extends SlotUse {
+export interface PreparedRef extends SlotUse, Conditional {
   readonly path: CompiledPath
 }
 
-export interface PreparedAggregate extends SlotUse {
+export interface PreparedAggregate extends SlotUse, Conditional {
   readonly function: 'sum' | 'count' | 'max'
   readonly path: CompiledPath | null
   readonly bounds: readonly PreparedBound[]
@@ -177,7 +197,7 @@ export interface PreparedBound {
   readonly ref: SlotUse | null
 }
 
-export interface PreparedEnvelope extends SlotUse {
+export interface PreparedEnvelope extends SlotUse, Conditional {
   readonly path: CompiledPath
   readonly direction: 'at_most' | 'at_least' | 'within'
   readonly tolerancePercent: string
@@ -189,7 +209,6 @@ export interface PreparedResource {
   readonly mode: 'exclusive' | 'shared'
 }
 
-export interface PreparedCheckpoint {
+export interface PreparedCheckpoint extends Conditional {
   readonly definition: Checkpoint
-  readonly when: readonly PreparedInvariant[]
 }

@@ -1,9 +1,10 @@
 import { LIMITS, type SharedLimit } from '@countersign/protocol'
 import { addDecimals, compareDecimals, subtractDecimals } from '../json/decimal.js'
 import type { CompiledPath } from '../json/json-path.js'
+import type { Conditional } from './when/condition.js'
 
 /** A limit over all sessions that share its key, ready to judge with. */
-export interface PreparedSharedLimit {
+export interface PreparedSharedLimit extends Conditional {
   readonly name: string
   readonly definition: SharedLimit
   /** Null: it counts the calls of every tool. */

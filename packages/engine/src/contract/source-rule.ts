@@ -1,13 +1,16 @@
 import type { ResultColumn, SourceOrigin, SourceRule, ValueKind, ValueSource } from '@countersign/protocol'
 import { saltedHash } from '../json/hash.js'
 import { coversSteps, type SourceStep, sourceSteps } from './source-path.js'
+import type { Conditional } from './when/condition.js'
 
 /** A rule about where the values of an argument may come from, with its path parsed. */
-export interface PreparedSource {
+export interface PreparedSource extends Conditional {
   readonly rule: SourceRule
   readonly steps: readonly SourceStep[]
   /** The hashes of `known`, where one can be looked up among thousands. */
   readonly known: ReadonlySet<string>
+  /** Its conditions fail for this call: it judges nothing, and keeps its values from less specific rules. */
+  readonly isIdle?: boolean
 }
 
 /** What source rules need to know about the other tools of the plan. */
@@ -18,17 +21,22 @@ export interface SourceContext {
   isGuarded(tool: string, path: string): boolean
 }
 
-/** Whether what stood in an argument was judged: by the rule that names it, otherwise by the most specific one. */
+/**
+ * Whether what stood in an argument was judged: by the rule that names it, otherwise by the most specific one. One with
+ * conditions may not have applied.
+ */
 export function isGuardedBy(sources: readonly PreparedSource[], path: string): boolean {
   const location = sourceSteps(path)
   let closest: PreparedSource | undefined
   for (const source of sources) {
-    if (source.rule.path === path) return source.rule.role !== 'choice'
+    if (source.rule.path === path) return vouches(source)
     if (!coversSteps(source.steps, location)) continue
     if (closest === undefined || source.steps.length > closest.steps.length) closest = source
   }
-  return closest !== undefined && closest.rule.role !== 'choice'
+  return closest !== undefined && vouches(closest)
 }
+
+const vouches = ({ rule, when }: PreparedSource): boolean => rule.role !== 'choice' && when.length === 0
 
 const UNJUDGED_KINDS: ReadonlySet<ValueKind> = new Set(['empty', 'boolean', 'number', 'date'])
 

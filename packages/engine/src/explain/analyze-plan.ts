@@ -1,12 +1,7 @@
-import type { CompiledContract, CompiledSession } from '@countersign/protocol'
+import type { CompiledContract, CompiledSession, LabelRule } from '@countersign/protocol'
+import { CONDITION_CHECKS } from './condition-remarks.js'
+import type { PlanRemark } from './plan-remark.js'
 import { NumberSet, reachOf } from './reach.js'
-
-/** A rule that cannot do what it seems to do, or less than it seems, given the other rules of the plan. */
-export interface PlanRemark {
-  readonly tool: string | null
-  readonly code: string
-  readonly message: string
-}
 
 /** Finds rules that never fire, contradict each other or open too easily, beyond what compilation refuses or warns about. */
 export function analyzePlan(plan: CompiledSession): PlanRemark[] {
@@ -42,10 +37,10 @@ function aroundOf({ session, contracts }: CompiledSession): Around {
   const all = tools.map((tool) => byTool.get(tool) as CompiledContract)
   const neededBy = reachOf(all.map((contract) => numbers(requiredBy(contract))))
   const forbiddenBy = grouped(all.flatMap(({ tool, forbids_after = [] }) => forbids_after.map((name) => [name, tool])))
-  const denying = new Set(all.flatMap(({ labels }) => labels?.deny_when ?? []))
+  const denying = new Set(all.flatMap(({ labels }) => alwaysIn(labels?.deny_when)))
   const adders = grouped(
     all.flatMap(({ tool, labels }) =>
-      (labels?.adds ?? []).flatMap((name) => (denying.has(name) ? [[name, tool]] : [])),
+      alwaysIn(labels?.adds).flatMap((name) => (denying.has(name) ? [[name, tool]] : [])),
     ),
   )
   const compared = new Set(all.flatMap(({ refs }) => (refs ?? []).map(({ ref }) => ref)))
@@ -68,7 +63,17 @@ function aroundOf({ session, contracts }: CompiledSession): Around {
 }
 
 const requiredBy = ({ preconditions = [] }: CompiledContract): Set<string> =>
-  new Set(preconditions.flatMap((item) => ('requires_prior_tool' in item ? [item.requires_prior_tool] : [])))
+  new Set(
+    preconditions
+      .filter(isUnconditional)
+      .flatMap((item) => ('requires_prior_tool' in item ? [item.requires_prior_tool] : [])),
+  )
+
+/** Only rules that always apply make a tool uncallable. */
+const isUnconditional = ({ when }: { readonly when?: readonly unknown[] | undefined }): boolean => when === undefined
+
+const alwaysIn = (list: readonly LabelRule[] = []): string[] =>
+  list.flatMap((item) => (typeof item === 'string' ? [item] : []))
 
 function grouped(entries: readonly (readonly string[])[]): Map<string, Set<string>> {
   const groups = new Map<string, Set<string>>()
@@ -127,7 +132,7 @@ const forbiddenByWhatItNeeds: Check = (contract, around) => {
 }
 
 const deniedByWhatItNeeds: Check = (contract, around) => {
-  const added = (contract.labels?.deny_when ?? []).flatMap((label) => {
+  const added = alwaysIn(contract.labels?.deny_when).flatMap((label) => {
     const tools = around.addersOf.get(label)
     return tools === undefined ? [] : [{ label, tools }]
   })
@@ -145,11 +150,13 @@ const deniedByWhatItNeeds: Check = (contract, around) => {
 }
 
 const boundByWhatNeedsIt: Check = (contract, { numberOf, neededToBind }) =>
-  (contract.refs ?? []).flatMap(({ ref }) =>
-    neededToBind.get(ref)?.has(numberOf.get(contract.tool) as number) === true
-      ? [neverCallable(contract.tool, `the binding ${ref} is only set by calls that require this one first`)]
-      : [],
-  )
+  (contract.refs ?? [])
+    .filter(isUnconditional)
+    .flatMap(({ ref }) =>
+      neededToBind.get(ref)?.has(numberOf.get(contract.tool) as number) === true
+        ? [neverCallable(contract.tool, `the binding ${ref} is only set by calls that require this one first`)]
+        : [],
+    )
 
 const limitedToNothing: Check = ({ tool }, { session }) =>
   session.session_limits?.max_calls_per_tool?.[tool] === 0 ? [neverCallable(tool, 'max_calls_per_tool is 0')] : []
@@ -174,7 +181,10 @@ const rulesOnAbsentFields: Check = (contract) => {
     ...(contract.aggregates ?? []),
     ...(contract.envelopes ?? []),
   ].flatMap(({ path }) => (path === undefined ? [] : [path]))
-  const kept = [contract.binds, contract.establishes, contract.refs, contract.envelopes, contract.aggregates]
+  const ofArguments = [...(contract.binds ?? []), ...(contract.establishes ?? [])].filter(
+    ({ each }) => each === undefined,
+  )
+  const kept = [ofArguments, contract.refs, contract.envelopes, contract.aggregates]
   paths.push(...kept.flatMap((list) => (list ?? []).flatMap(({ key }) => (key === undefined ? [] : [key]))))
   return [...new Set(paths)].flatMap((path) => {
     const field = /^\$\.([A-Za-z_]\w*)/.exec(path)?.[1]
@@ -241,6 +251,7 @@ const CHECKS: readonly Check[] = [
   rulesOnAbsentFields,
   keyedSums,
   opensOnReport,
+  ...CONDITION_CHECKS,
 ]
 
 const compare = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0)

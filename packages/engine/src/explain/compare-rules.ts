@@ -1,4 +1,5 @@
-import type { CompiledContract, Invariant } from '@countersign/protocol'
+import type { CompiledContract, Condition, Invariant } from '@countersign/protocol'
+import { appliesWherever, subjectOf } from './compare-when.js'
 import type { Comparison } from './comparison.js'
 import { pairs } from './plan-change.js'
 import { conditionsImply, type Strength, same, strengthOf } from './rule-strength.js'
@@ -48,6 +49,7 @@ export function comparePreconditions(
   }
   const implies = (given: typeof was, wanted: typeof was) =>
     (given.consumes === true || wanted.consumes !== true) &&
+    (given.latest === true || wanted.latest !== true) &&
     comparison.missing(wanted.same ?? [], given.same ?? []).length === 0 &&
     pairs(given.with_output ?? [], wanted.with_output ?? [], ({ path }) => path).every(({ before, after }) =>
       conditionsImply(before, after, comparison),
@@ -63,6 +65,12 @@ export function compareEnvelopes(was: RuleOf<'envelopes'>, is: RuleOf<'envelopes
   return strengthOf(implies(is, was), implies(was, is))
 }
 
+/** An argument that is missing or of another type is as good as none here; of the others, only the same are compared. */
+const isAnswered = (before: readonly Condition[], after: readonly Condition[], comparison: Comparison): boolean =>
+  [...before, ...after].every(({ path }) => path !== undefined)
+    ? conditionsImply(before as Invariant[], after as Invariant[], comparison)
+    : appliesWherever(after, before, comparison)
+
 /** More conditions ask less often; a timeout that allows asks for less. */
 export function compareCheckpoints(
   was: RuleOf<'checkpoint'>,
@@ -70,12 +78,8 @@ export function compareCheckpoints(
   comparison: Comparison,
 ): Strength {
   const asksWhenever = (given: typeof was, wanted: typeof was) =>
-    pairs(wanted.when, given.when, ({ path }) => path).every(({ before, after }) =>
-      conditionsImply(before, after, comparison),
-    ) &&
+    pairs(wanted.when, given.when, subjectOf).every(({ before, after }) => isAnswered(before, after, comparison)) &&
     (given.on_timeout === wanted.on_timeout || given.on_timeout === 'deny')
   const strength = strengthOf(asksWhenever(is, was), asksWhenever(was, is))
-  return strength === 'same' && (was.timeout_seconds !== is.timeout_seconds || !same(was.context, is.context))
-    ? 'different'
-    : strength
+  return strength === 'same' && !same({ ...was, when: [] }, { ...is, when: [] }) ? 'different' : strength
 }

@@ -1,5 +1,6 @@
-import type { AggregateBound, Contract, Invariant, JsonValue, Operator, Precondition } from '@countersign/protocol'
+import type { AggregateBound, ArgumentRule, Contract, JsonValue, LabelRule, Precondition } from '@countersign/protocol'
 import { describeOrigin } from '../contract/source-rule.js'
+import { describeCondition, describeInvariant, forKey, show, TYPES, underConditions } from './condition-words.js'
 
 /** A contract in sentences for a reviewer, one for each rule. */
 export function describeContract(contract: Contract): string[] {
@@ -23,7 +24,9 @@ const DESCRIBE = {
   surprise: ({ surprise }) =>
     surprise === undefined ? [] : [SURPRISE_WORDS[surprise.unused === true ? 'unused' : 'used']],
   refs: ({ refs }) =>
-    (refs ?? []).map(({ path, ref, key }) => `${path} equals the value bound as ${ref}${forKey(key)}.`),
+    (refs ?? []).map(({ path, ref, key, when }) =>
+      underConditions(when, `${path} equals the value bound as ${ref}${forKey(key)}.`),
+    ),
   aggregates: ({ aggregates }) => (aggregates ?? []).map(describeAggregate),
   envelopes: ({ envelopes }) => (envelopes ?? []).map(describeEnvelope),
   labels: describeLabels,
@@ -46,7 +49,11 @@ const SURPRISE_WORDS = {
 
 type WrittenSource = NonNullable<Contract['sources']>[number]
 
-function describeSourceRule({ path, role, from, otherwise, dictated, quoted, invented }: WrittenSource): string[] {
+function describeSourceRule(rule: WrittenSource): string[] {
+  return sourceSentences(rule).map((sentence) => underConditions(rule.when, sentence))
+}
+
+function sourceSentences({ path, role, from, otherwise, dictated, quoted, invented }: WrittenSource): string[] {
   if (role === 'choice') return [`${path} is chosen from its list and needs no source.`]
   const subject = path === '$' ? 'every other argument' : path
   return [
@@ -64,9 +71,10 @@ function describeSourceRule({ path, role, from, otherwise, dictated, quoted, inv
 const OUTCOMES = { ask: 'a person is asked', block: 'the call is blocked', note: 'it is only noted' } as const
 
 function describeHours(hours: Contract['hours']): string[] {
-  if (hours === undefined) return []
-  const spans = hours.allow.map(({ days = 'mon-sun', from, to }) => `${days} ${from} to ${to}`)
-  return [`Allowed ${spans.join(', and ')} in the time zone ${hours.time_zone}.`]
+  return [hours ?? []].flat().map(({ allow, time_zone, when }) => {
+    const spans = allow.map(({ days = 'mon-sun', from, to }) => `${days} ${from} to ${to}`)
+    return underConditions(when, `Allowed ${spans.join(', and ')} in the time zone ${time_zone}.`)
+  })
 }
 
 const EFFECTS = {
@@ -83,16 +91,6 @@ function describeRisk({ side_effect, gate }: Contract): string {
   if (gate === 'block') return `${effect}: every call is blocked.`
   if (gate === 'allow') return `${effect}: calls that satisfy the rules are allowed.`
   return `${effect}: the session's default for this risk applies.`
-}
-
-const TYPES: Readonly<Record<string, string>> = {
-  string: 'text',
-  number: 'a number',
-  integer: 'a whole number',
-  boolean: 'true or false',
-  array: 'a list',
-  object: 'an object',
-  null: 'null',
 }
 
 /** The first level of the schema; for deeper levels see the YAML. */
@@ -131,47 +129,24 @@ function between(least: JsonValue | undefined, most: JsonValue | undefined, unit
   return typeof most === 'number' ? ` from ${least} to ${most}${unit}` : ` of at least ${least}${unit}`
 }
 
-const COMPARISONS: Readonly<Record<Operator, (operand: JsonValue) => string>> = {
-  exists: (wanted) => (wanted === true ? 'is present' : 'is absent'),
-  type: (type) => `is ${TYPES[String(type)] ?? String(type)}`,
-  equals: (value) => `equals ${show(value)}`,
-  not_equals: (value) => `is not ${show(value)}`,
-  one_of: (values) => `is one of ${showAll(values)}`,
-  not_one_of: (values) => `is none of ${showAll(values)}`,
-  gt: (value) => `is above ${show(value)}`,
-  gte: (value) => `is at least ${show(value)}`,
-  lt: (value) => `is below ${show(value)}`,
-  lte: (value) => `is at most ${show(value)}`,
-  regex: (pattern) => `matches ${String(pattern)}`,
-  not_regex: (pattern) => `does not match ${String(pattern)}`,
-  contains: (value) => `contains ${show(value)}`,
-  starts_with: (text) => `starts with ${show(text)}`,
-  ends_with: (text) => `ends with ${show(text)}`,
-  length_gte: (length) => `has a length of at least ${show(length)}`,
-  length_lte: (length) => `has a length of at most ${show(length)}`,
-  schema: () => 'matches a schema',
-  ref: (name) => `equals the value bound as ${String(name)}`,
-}
+const rulesOn = (where: string, invariants: readonly ArgumentRule[] = []): string[] =>
+  invariants.map((invariant) => underConditions(invariant.when, `${where}${describeInvariant(invariant)}.`))
 
-const rulesOn = (where: string, invariants: readonly Invariant[] = []): string[] =>
-  invariants.map((invariant) => `${where}${describeInvariant(invariant)}.`)
+const describePrecondition = (precondition: Precondition): string =>
+  underConditions(precondition.when, preconditionSentence(precondition))
 
-function describeInvariant({ path, message: _, ...operators }: Invariant): string {
-  const parts = (Object.entries(operators) as [Operator, JsonValue | undefined][]).flatMap(([operator, operand]) =>
-    operand === undefined ? [] : [COMPARISONS[operator](operand)],
-  )
-  return `${path} ${parts.join(' and ')}`
-}
-
-function describePrecondition(precondition: Precondition): string {
+function preconditionSentence(precondition: Precondition): string {
   if ('requires_step_count' in precondition) {
     return `Requires at least ${precondition.requires_step_count.gte} committed steps first.`
   }
-  const { requires_prior_tool, same = [], with_output = [], consumes = false } = precondition
+  const { requires_prior_tool, same = [], with_output = [], consumes = false, latest = false } = precondition
   return [
     `Requires a call of ${requires_prior_tool} first`,
     same.length === 0 ? '' : ` with the same ${same.map(({ path }) => path).join(', ')}`,
-    with_output.length === 0 ? '' : `, in whose result ${with_output.map(describeInvariant).join(' and ')}`,
+    with_output.length === 0
+      ? ''
+      : `, in whose ${latest ? 'newest ' : ''}result ${with_output.map(describeInvariant).join(' and ')}`,
+    latest && with_output.length === 0 ? ', of which the newest must have succeeded' : '',
     consumes ? '; that call is then used up' : '',
     '.',
   ].join('')
@@ -186,8 +161,6 @@ function describePhases(transitions: Contract['transitions']): string[] {
   ]
 }
 
-const forKey = (key: string | undefined): string => (key === undefined ? '' : ` for the same ${key}`)
-
 const boundWords = (bound: AggregateBound, key: string | undefined): string =>
   typeof bound === 'number' ? String(bound) : `the value established as ${bound.ref}${forKey(key)}`
 
@@ -195,41 +168,50 @@ const DIRECTIONS = { at_most: 'at most', at_least: 'at least', within: 'as much 
 
 type Aggregate = NonNullable<Contract['aggregates']>[number]
 
-function describeAggregate({ function: sum, path, key, lte, lt }: Aggregate): string {
+function describeAggregate({ function: sum, path, key, lte, lt, when }: Aggregate): string {
   const what = sum === 'count' ? 'The number of calls' : `The ${sum === 'max' ? 'highest' : 'sum'} of ${path}`
   const where = key === undefined ? 'in a session' : `for each ${key} in a session`
   const limits = [
     ...(lte === undefined ? [] : [`at most ${boundWords(lte, key)}`]),
     ...(lt === undefined ? [] : [`below ${boundWords(lt, key)}`]),
   ]
-  return `${what} ${where} is ${limits.join(' and ')}.`
+  const counted = `${what} ${where} is ${limits.join(' and ')}.`
+  return underConditions(when, counted)
 }
 
 type Envelope = NonNullable<Contract['envelopes']>[number]
 
-function describeEnvelope({ name, key, path, direction, tolerance_percent = 0 }: Envelope): string {
+function describeEnvelope({ name, key, path, direction, tolerance_percent = 0, when }: Envelope): string {
   const tolerance = tolerance_percent === 0 ? '' : `, give or take ${tolerance_percent} %`
-  return `${path} is ${DIRECTIONS[direction]} the value established as ${name}${forKey(key)}${tolerance}.`
+  const bound = `${path} is ${DIRECTIONS[direction]} the value established as ${name}${forKey(key)}${tolerance}.`
+  return underConditions(when, bound)
 }
 
 function describeLabels({ labels }: Partial<Contract>): string[] {
   const { deny_when = [], adds = [], sticks_to } = labels ?? {}
   const also = sticks_to === undefined ? '' : ', and every new session of the same principal'
   return [
-    ...(deny_when.length === 0 ? [] : [`Not allowed in a session labelled ${deny_when.join(' or ')}.`]),
-    ...(adds.length === 0 ? [] : [`Labels the session ${adds.join(', ')}${also}.`]),
+    ...labelSentences(deny_when, (names) => `Not allowed in a session labelled ${names.join(' or ')}.`),
+    ...labelSentences(adds, (names) => `Labels the session ${names.join(', ')}${also}.`),
   ]
+}
+
+/** Those without conditions in one sentence. */
+function labelSentences(rules: readonly LabelRule[], write: (names: readonly string[]) => string): string[] {
+  const names = rules.flatMap((rule) => (typeof rule === 'string' ? [rule] : []))
+  const others = rules.flatMap((rule) =>
+    typeof rule === 'string' ? [] : [underConditions(rule.when, write([rule.label]))],
+  )
+  return names.length === 0 ? others : [write(names), ...others]
 }
 
 function describeCheckpoints({ checkpoint = [] }: Partial<Contract>): string[] {
   return (Array.isArray(checkpoint) ? checkpoint : [checkpoint]).map(({ when = [], reason }) =>
     when.length === 0
       ? `A person is asked: ${reason}.`
-      : `A person is asked if ${when.map(describeInvariant).join(' and ')}: ${reason}.`,
+      : `A person is asked if ${when.map(describeCondition).join(' and ')}${when.every(({ path }) => path !== undefined) ? '' : ', or that cannot be told'}: ${reason}.`,
   )
 }
 
-const show = (value: JsonValue): string => (typeof value === 'string' ? `“${value}”` : JSON.stringify(value))
-const showAll = (values: JsonValue): string => (Array.isArray(values) ? values : [values]).map(show).join(', ')
 const isObject = (value: JsonValue | undefined): value is Record<string, JsonValue> =>
   typeof value === 'object' && value !== null && !Array.isArray(value)

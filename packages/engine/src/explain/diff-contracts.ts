@@ -1,4 +1,11 @@
-import type { CompiledContract, CompiledSession, Contract, Invariant } from '@countersign/protocol'
+import {
+  type ArgumentRule,
+  type CompiledContract,
+  type CompiledSession,
+  type Contract,
+  type LabelRule,
+  labelOf,
+} from '@countersign/protocol'
 import {
   compareAggregates,
   compareCheckpoints,
@@ -7,6 +14,7 @@ import {
   compareResources,
   type RuleOf,
 } from './compare-rules.js'
+import { bare, compareConditional } from './compare-when.js'
 import type { Comparison } from './comparison.js'
 import { describePart, type Part } from './describe-contract.js'
 import { diffArguments } from './diff-arguments.js'
@@ -26,7 +34,7 @@ export function diffContracts(
 ): PlanChange[] {
   const { tool } = is
   const say: Say = (effect, text) => ({ tool, effect, text: `${tool}: ${text}` })
-  const bounds = (part: Part, before: readonly Invariant[] = [], after: readonly Invariant[] = []) =>
+  const bounds = (part: Part, before: readonly ArgumentRule[] = [], after: readonly ArgumentRule[] = []) =>
     diffBounds(before, after, (list) => wordsOf(part, nest(part, list)), { say, comparison })
   return [
     ...diffRisk(riskOf(was, risks.was), riskOf(is, risks.is), say),
@@ -45,9 +53,9 @@ export function diffContracts(
     ...bounds('assertions.output_invariants', was.assertions?.output_invariants, is.assertions?.output_invariants),
     ...diffEvidence(was, is, say),
     ...diffNames('phase', 'allowed in', was.transitions?.valid_in_phases, is.transitions?.valid_in_phases, say),
-    ...diffDenials(was.labels?.deny_when ?? [], is.labels?.deny_when ?? [], say),
+    ...diffDenials(was.labels?.deny_when ?? [], is.labels?.deny_when ?? [], { say, comparison }),
     ...diffPolicy(was.policy, is.policy, say),
-    ...diffHours(was.hours, is.hours, say),
+    ...diffHours(was.hours, is.hours, { say, comparison }),
     ...diffOthers(was, is, say),
   ]
 }
@@ -90,18 +98,31 @@ interface Telling {
 
 /** All conditions on one path together, before and after. */
 function diffBounds(
-  was: readonly Invariant[],
-  is: readonly Invariant[],
-  words: (list: readonly Invariant[]) => string,
+  was: readonly ArgumentRule[],
+  is: readonly ArgumentRule[],
+  words: (list: readonly ArgumentRule[]) => string,
   { say, comparison }: Telling,
 ): PlanChange[] {
   return pairs(was, is, ({ path }) => path).flatMap(({ before, after }) => {
     if (before.length === 0) return [say('blocks', `new bound: ${words(after)}`)]
     if (after.length === 0) return [say('allows', `removed bound: ${words(before)}`)]
-    const strength = compareConditions(before, after, comparison)
+    const strength = strengthOfBounds(before, after, comparison)
     if (strength === 'same') return []
     return [say(EFFECT_OF[strength], `bound: ${words(after)} (was: ${words(before)})`)]
   })
+}
+
+/** Those without conditions are compared together, and any others only one with one. */
+function strengthOfBounds(
+  before: readonly ArgumentRule[],
+  after: readonly ArgumentRule[],
+  comparison: Comparison,
+): Strength {
+  if ([...before, ...after].every(({ when }) => when === undefined)) return compareConditions(before, after, comparison)
+  if (same(before, after)) return 'same'
+  const [old, next] = [before[0], after[0]]
+  if (before.length + after.length > 2 || old === undefined || next === undefined) return 'different'
+  return compareConditional(old, next, comparison, () => compareConditions(before, after, comparison))
 }
 
 type ListKey = 'preconditions' | 'refs' | 'aggregates' | 'envelopes' | 'forbids_after' | 'resources' | 'checkpoint'
@@ -117,25 +138,46 @@ const rule = <T>(
   key: ListKey,
   name: string,
   keyOf: (item: T) => string,
-  compare: (was: T, is: T, comparison: Comparison) => Strength = (was, is) => (same(was, is) ? 'same' : 'different'),
+  compare: (was: T, is: T, comparison: Comparison) => Strength = asWritten,
 ): ListRule => ({ key, name, keyOf, compare })
+
+/** Rules whose conditions are compared apart from what they demand. */
+const conditionalRule = <T extends object>(
+  key: ListKey,
+  name: string,
+  keyOf: (item: T) => string,
+  compare: (was: T, is: T, comparison: Comparison) => Strength = asWritten,
+): ListRule =>
+  rule<T>(key, name, keyOf, (was, is, comparison) =>
+    compareConditional(was, is, comparison, (old, next) => compare(old, next, comparison)),
+  )
+
+const asWritten = (was: unknown, is: unknown): Strength =>
+  same(withoutWhen(was), withoutWhen(is)) ? 'same' : 'different'
+
+const withoutWhen = (rule: unknown): unknown => (typeof rule === 'object' && rule !== null ? bare(rule) : rule)
 
 /** Lists of rules: adding one narrows, removing one widens, and a changed one is compared by meaning. */
 const RULES: readonly ListRule[] = [
-  rule<RuleOf<'preconditions'>>(
+  conditionalRule<RuleOf<'preconditions'>>(
     'preconditions',
     'precondition',
     (item) => ('requires_prior_tool' in item ? item.requires_prior_tool : ''),
     comparePreconditions,
   ),
-  rule<RuleOf<'refs'>>('refs', 'ref', ({ path, ref }) => `${ref} ${path}`),
-  rule<RuleOf<'aggregates'>>(
+  conditionalRule<RuleOf<'refs'>>('refs', 'ref', ({ path, ref }) => `${ref} ${path}`),
+  conditionalRule<RuleOf<'aggregates'>>(
     'aggregates',
     'aggregate',
     (item) => `${item.name} ${item.function} ${item.path ?? ''}`,
     compareAggregates,
   ),
-  rule<RuleOf<'envelopes'>>('envelopes', 'envelope', ({ name, path }) => `${name} ${path}`, compareEnvelopes),
+  conditionalRule<RuleOf<'envelopes'>>(
+    'envelopes',
+    'envelope',
+    ({ name, path }) => `${name} ${path}`,
+    compareEnvelopes,
+  ),
   rule<string>('forbids_after', 'tool forbidden afterwards', (tool) => tool),
   rule<RuleOf<'resources'>>('resources', 'resource', ({ key }) => key, compareResources),
   rule<RuleOf<'checkpoint'>>('checkpoint', 'checkpoint', ({ reason }) => reason, compareCheckpoints),
@@ -187,13 +229,27 @@ function diffNames(
   ]
 }
 
-function diffDenials(was: readonly string[], is: readonly string[], say: Say): PlanChange[] {
-  const { added, gone } = namesApart(was, is)
+function diffDenials(was: readonly LabelRule[], is: readonly LabelRule[], { say, comparison }: Telling): PlanChange[] {
+  const words = (item: LabelRule) => wordsOf('labels', { labels: { deny_when: [item] } })
+  const names = (list: readonly LabelRule[]) => [...new Set(list.map(labelOf))]
+  const { added, gone } = namesApart(names(was), names(is))
+  const changed = pairs(was, is, labelOf).flatMap(({ before, after }) => {
+    const [old, next] = [before[0], after[0]]
+    if (old === undefined || next === undefined || same(before, after)) return []
+    const [from, to] = [asRule(old), asRule(next)]
+    const strength =
+      before.length + after.length > 2 ? 'different' : compareConditional(from, to, comparison, () => 'same')
+    if (strength === 'same') return []
+    return [say(EFFECT_OF[strength], `${after.map(words).join('; ')} (was: ${before.map(words).join('; ')})`)]
+  })
   return [
+    ...changed,
     ...(added.length === 0 ? [] : [say('blocks', `not allowed in a session labelled ${added.join(' or ')}`)]),
     ...(gone.length === 0 ? [] : [say('allows', `the label ${gone.join(' or ')} no longer denies it`)]),
   ]
 }
+
+const asRule = (item: LabelRule): Exclude<LabelRule, string> => (typeof item === 'string' ? { label: item } : item)
 
 function diffPolicy(was: unknown, is: unknown, say: Say): PlanChange[] {
   if (same(was, is)) return []
@@ -204,16 +260,29 @@ function diffPolicy(was: unknown, is: unknown, say: Say): PlanChange[] {
 }
 
 /** Whether other hours are more or fewer is not compared: both are shown. */
-export function diffHours(was: CompiledContract['hours'], is: CompiledContract['hours'], say: Say): PlanChange[] {
+export function diffHours(
+  was: CompiledContract['hours'],
+  is: CompiledContract['hours'],
+  { say, comparison }: Telling,
+): PlanChange[] {
   if (same(was, is)) return []
   const words = (hours: CompiledContract['hours']) => wordsOf('hours', hours === undefined ? {} : { hours })
   if (is === undefined) return [say('allows', `its hours are gone (was: ${words(was)})`)]
+  const [old, next] = [[was ?? []].flat(), [is].flat()]
+  const isOne = old.length === 1 && next.length === 1
+  const strength = isOne ? compareConditional(old[0] ?? {}, next[0] ?? {}, comparison, asWritten) : 'different'
   return [
     say(
-      was === undefined ? 'blocks' : 'changes',
+      was === undefined ? 'blocks' : strength === 'same' ? 'changes' : EFFECT_OF[strength],
       `hours: ${words(is)}${was === undefined ? '' : ` (was: ${words(was)})`}`,
     ),
   ]
+}
+
+function addsWords(adds: readonly LabelRule[]): string {
+  if (adds.length === 0) return 'it adds no label'
+  if (adds.every((item) => typeof item === 'string')) return `it adds the label ${adds.join(', ')}`
+  return `it adds labels: ${wordsOf('labels', { labels: { adds: [...adds] } })}`
 }
 
 /** What neither narrows nor widens by itself, or only together with other tools. */
@@ -224,6 +293,7 @@ const OTHERS = [
   'binds',
   'establishes',
   'timeouts',
+  'message',
 ] as const
 
 function diffOthers(was: CompiledContract, is: CompiledContract, say: Say): PlanChange[] {
@@ -244,13 +314,6 @@ function diffOthers(was: CompiledContract, is: CompiledContract, say: Say): Plan
             ? say('allows', 'the labels it adds no longer stick to the principal')
             : say('blocks', 'the labels it adds stick to the principal: its new sessions start with them'),
         ]),
-    ...(same(was.labels?.adds ?? [], is.labels?.adds ?? [])
-      ? []
-      : [
-          say(
-            'changes',
-            `it adds ${(is.labels?.adds ?? []).length === 0 ? 'no label' : `the label ${is.labels?.adds?.join(', ')}`}`,
-          ),
-        ]),
+    ...(same(was.labels?.adds ?? [], is.labels?.adds ?? []) ? [] : [say('changes', addsWords(is.labels?.adds ?? []))]),
   ]
 }

@@ -22,7 +22,7 @@ export function diffPlans(before: CompiledSession | null, after: CompiledSession
     else if (was === undefined) changes.push(newContract(is, { isFirst: before === null, risk: riskOf(is, risks.is) }))
     else for (const change of diffContracts(was, is, risks, comparison)) changes.push(change)
   }
-  return [...changes, ...diffSessions(before === null ? null : before.session, after.session)]
+  return [...changes, ...diffSessions(before === null ? null : before.session, after.session, comparison)]
 }
 
 /** Beside other contracts a tool without one is blocked; before the first plan nothing is. */

@@ -1,8 +1,11 @@
 import { type CompiledSession, type SharedLimit, windowMs } from '@countersign/protocol'
+import { compareConditional } from './compare-when.js'
+import type { Comparison } from './comparison.js'
+import { underConditions } from './condition-words.js'
 import { diffHours } from './diff-contracts.js'
 import { diffSurpriseLevel } from './diff-learned.js'
-import { namesApart, type PlanChange, type Say } from './plan-change.js'
-import { same } from './rule-strength.js'
+import { EFFECT_OF, namesApart, type PlanChange, type Say } from './plan-change.js'
+import { type Strength, same, strengthOf } from './rule-strength.js'
 
 type Session = CompiledSession['session']
 type Limits = NonNullable<Session['session_limits']>
@@ -10,13 +13,13 @@ type Limits = NonNullable<Session['session_limits']>
 const say: Say = (effect, text) => ({ tool: null, effect, text })
 
 /** Limits, phases and policy of a session. `was` is null before the first plan. Risk defaults are told tool by tool. */
-export function diffSessions(was: Session | null, is: Session): PlanChange[] {
+export function diffSessions(was: Session | null, is: Session, comparison: Comparison): PlanChange[] {
   const before = was ?? {}
   return [
     ...diffLimits(before.session_limits ?? {}, is.session_limits ?? {}),
-    ...diffShared(before.shared_limits ?? [], is.shared_limits ?? []),
+    ...diffShared(before.shared_limits ?? [], is.shared_limits ?? [], comparison),
     ...diffPresence('policy', before.policy, is.policy),
-    ...diffHours(before.hours, is.hours, say),
+    ...diffHours(before.hours, is.hours, { say, comparison }),
     ...diffSet(
       'model patterns that are refused',
       before.provider_constraints?.block_incompatible,
@@ -76,7 +79,7 @@ function diffLoops(was: Limits['loop_detection'], is: Limits['loop_detection']):
 }
 
 /** What a limit counts: another name, key or window makes it another limit, which starts with nothing used. */
-function diffShared(was: readonly SharedLimit[], is: readonly SharedLimit[]): PlanChange[] {
+function diffShared(was: readonly SharedLimit[], is: readonly SharedLimit[], comparison: Comparison): PlanChange[] {
   const names = [...new Set([...was, ...is].map(({ name }) => name))].sort()
   return names.flatMap((name) => {
     const before = was.find((limit) => limit.name === name)
@@ -87,23 +90,23 @@ function diffShared(was: readonly SharedLimit[], is: readonly SharedLimit[]): Pl
       return [after === undefined ? gone : say('blocks', `new shared limit ${name}: ${limitWords(after)}`)]
     }
     const text = `the shared limit ${name} is ${limitWords(after)} (was ${limitWords(before)})`
-    return [say(effectOfLimit(before, after), text)]
+    const strength = compareConditional(before, after, comparison, strengthOfLimits)
+    return [say(strength === 'same' ? 'changes' : EFFECT_OF[strength], text)]
   })
 }
 
-function effectOfLimit(was: SharedLimit, is: SharedLimit): PlanChange['effect'] {
+function strengthOfLimits(was: SharedLimit, is: SharedLimit): Strength {
   const about = ({ tool, per, sum, cost }: SharedLimit) => ({ tool, per, sum, cost })
-  if (!same(about(was), about(is))) return 'changes'
+  if (!same(about(was), about(is))) return 'different'
   const bounds = boundOf(is) - boundOf(was)
   const windows = windowMs(is.window) - windowMs(was.window)
-  if (bounds <= 0 && windows >= 0) return 'blocks'
-  return bounds >= 0 && windows <= 0 ? 'allows' : 'changes'
+  return strengthOf(bounds <= 0 && windows >= 0, bounds >= 0 && windows <= 0)
 }
 
 const boundOf = ({ max_calls, lte }: SharedLimit): number => max_calls ?? lte ?? 0
 
 /** A limit in words: `at most 3 calls of send_email for each $.to within 24h`. */
-export function limitWords({ tool, per, max_calls, sum, lte, window }: SharedLimit): string {
+export function limitWords({ tool, per, max_calls, sum, lte, window, when }: SharedLimit): string {
   const of = tool === undefined ? '' : ` of ${tool}`
   const what =
     max_calls !== undefined
@@ -112,7 +115,7 @@ export function limitWords({ tool, per, max_calls, sum, lte, window }: SharedLim
         ? `at most ${lte} in ${sum}${of}`
         : `model calls that cost at most ${lte}`
   const whom = typeof per === 'object' ? `for each ${per.argument}` : per === 'tenant' ? 'together' : `for each ${per}`
-  return `${what} ${whom} within ${window}`
+  return underConditions(when, `${what} ${whom} within ${window}`)
 }
 
 function diffPresence(name: string, was: unknown, is: unknown): PlanChange[] {

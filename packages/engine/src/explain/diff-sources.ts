@@ -1,6 +1,8 @@
 import type { SourceOrigin, SourceRule } from '@countersign/protocol'
 import { describeOrigin } from '../contract/source-rule.js'
+import { appliesWherever } from './compare-when.js'
 import type { Comparison } from './comparison.js'
+import { underConditions } from './condition-words.js'
 import type { PlanChange, Say } from './plan-change.js'
 
 /** Where the values of arguments may come from, path by path. */
@@ -60,6 +62,15 @@ function diffSource(before: SourceRule, after: SourceRule, say: Say, comparison:
     ...tell(after.from, before.from, (origins) => say('allows', `${path} may come from ${origins}`)),
     ...tell(before.from, after.from, (origins) => say('blocks', `${path} may not come from ${origins}`)),
   ]
+  if (!comparison.same(before.when, after.when)) {
+    const [isWide, wasWide] = [
+      appliesWherever(after.when, before.when, comparison),
+      appliesWherever(before.when, after.when, comparison),
+    ]
+    const applies = after.when === undefined ? 'always applies' : underConditions(after.when, 'applies')
+    changes.push(say(isWide ? 'blocks' : wasWide ? 'allows' : 'changes', `the source rule of ${path}: ${applies}`))
+  }
+  if (before.message !== after.message) changes.push(say('changes', `what the model is told of ${path} changes`))
   if (before.otherwise !== after.otherwise) {
     const effect = STRENGTH[after.otherwise] > STRENGTH[before.otherwise] ? 'blocks' : 'allows'
     changes.push(say(effect, `any other source of ${path} ${OUTCOMES[after.otherwise]}`))

@@ -1,4 +1,4 @@
-import type { Invariant, JsonValue, Operator } from '@countersign/protocol'
+import { type Invariant, type JsonValue, OPERATORS, type Operator } from '@countersign/protocol'
 import { prepareOperator } from '../contract/operators.js'
 import { canonicalJson } from '../json/canonical-json.js'
 import { finder } from '../text/find-text.js'
@@ -54,10 +54,12 @@ function allImplied(given: Conditions, wanted: Conditions, comparison: Compariso
   return others.every((condition) => implied(known, condition, comparison))
 }
 
+const OPERATOR_NAMES: ReadonlySet<string> = new Set(OPERATORS)
+
 function conditionsOf(invariant: Invariant): Condition[] {
   const found: Condition[] = []
   for (const [operator, operand] of Object.entries(invariant)) {
-    if (operator === 'path' || operator === 'message' || operand === undefined) continue
+    if (!OPERATOR_NAMES.has(operator) || operand === undefined) continue
     found.push([operator as Operator, operand as JsonValue])
   }
   return found

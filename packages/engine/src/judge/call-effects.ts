@@ -105,7 +105,7 @@ export function effectsOf(
   return {
     rolls_back: contract.rollsBack,
     advances_to: definition.transitions?.advances_to ?? null,
-    adds_labels: definition.labels?.adds ?? [],
+    adds_labels: contract.addsLabels.length === 0 ? [] : [...new Set(contract.addsLabels.map(({ label }) => label))],
     amounts: added.length === 0 ? {} : amountsByName(added),
     binds: bindFacts(contract.binds, 'argument', { find, keys: keys.hashes }, salt),
     establishes: establishedValues(contract.establishes, 'argument', { find, keys: keys.hashes }),
@@ -127,7 +127,11 @@ function amountsByName(added: Amounts['added']): Effects['amounts'] {
   return amounts
 }
 
-const witnessesOf = (provides: PreparedContract['provides'], args: JsonObject, salt: string): Effects['witnesses'] =>
+export const witnessesOf = (
+  provides: PreparedContract['provides'],
+  args: JsonObject,
+  salt: string,
+): Effects['witnesses'] =>
   Object.fromEntries(
     provides.flatMap(({ key, same }) => {
       const witness = same.length === 0 ? null : witnessOf(same, args, salt)
@@ -150,7 +154,7 @@ export function bindFacts(
   if (binds.length === 0) return {}
   return Object.fromEntries(
     binds.flatMap((bind): [string, Fact][] => {
-      const value = bind.from === from ? source.find(bind.path) : undefined
+      const value = bind.from === from && bind.rows === null ? source.find(bind.path) : undefined
       const slot = slotOfBind(bind, source.keys)
       return value === undefined || slot === null ? [] : [[slot, factOf(value, salt)]]
     }),
@@ -173,14 +177,14 @@ export function establishedValues(
   if (binds.length === 0) return {}
   return Object.fromEntries(
     binds.flatMap((bind): [string, string][] => {
-      const value = bind.from === from ? source.find(bind.path) : undefined
+      const value = bind.from === from && bind.rows === null ? source.find(bind.path) : undefined
       const slot = slotOfBind(bind, source.keys)
       return slot !== null && isAmount(value) ? [[slot, decimalText(value)]] : []
     }),
   )
 }
 
-function factOf(value: JsonValue, salt: string): Fact {
+export function factOf(value: JsonValue, salt: string): Fact {
   const hash = saltedHash(salt, value)
   if (isAmount(value)) return { hash, decimal: decimalText(value) }
   return typeof value === 'boolean' ? { hash, boolean: value } : { hash }

@@ -6,14 +6,21 @@ import {
   type LedgerCall,
   type LedgerReceipt,
   LIMITS,
+  NOT_ASKED,
   type Receipt,
 } from '@countersign/protocol'
-import { findIn, holdsSomewhere } from '../contract/check-invariant.js'
-import type { Plan, PreparedContract } from '../contract/plan.js'
+import type { Plan, PreparedCheckpoint, PreparedContract } from '../contract/plan.js'
 import { unusualCall } from '../contract/surprise.js'
+import {
+  applies,
+  type Conditional,
+  readsArgumentsOnly,
+  type Scene,
+  sceneWithoutSession,
+} from '../contract/when/condition.js'
 import { saltedHash } from '../json/hash.js'
 import { plainText } from '../text/cut-text.js'
-import { block } from './rules/rule.js'
+import { advised, block } from './rules/rule.js'
 import type { SourceViolation } from './rules/sources.js'
 
 /** The part of a call that checkpoints need. `idPrefix` is the pending call's id: an approval is for one call only. */
@@ -27,20 +34,23 @@ export interface CheckedCall {
 
 /**
  * The checkpoints that a call must pass before it runs: those of its contract whose conditions hold, one if
- * `risk_defaults` asks for it, and one for what the learned rules find odd.
+ * `risk_defaults` asks for it, and one for what the learned rules find odd. Without a scene, those that depend on the
+ * session are left to whoever holds it.
  */
 export function triggeredCheckpoints(
   plan: Plan,
   call: CheckedCall,
   sourceViolations: readonly SourceViolation[],
+  scene: Scene | null = null,
 ): CheckpointTrigger[] {
   const contract = plan.contracts.get(call.tool)
   if (contract === undefined) return []
   const triggers: CheckpointTrigger[] = []
   if (contract.checkpoints.length > 0) {
-    const finder = findIn(call.arguments)
-    contract.checkpoints.forEach(({ definition, when }, index) => {
-      if (!when.every((condition) => holdsSomewhere(condition, finder))) return
+    contract.checkpoints.forEach((checkpoint, index) => {
+      const { definition } = checkpoint
+      const isAsked = scene === null ? asksByArguments(checkpoint, call.arguments) : applies(checkpoint, scene)
+      if (!isAsked) return
       const { reason, timeout_seconds, on_timeout, context } = definition
       triggers.push({ checkpoint_id: `${call.idPrefix}#${index}`, reason, timeout_seconds, on_timeout, context })
     })
@@ -52,6 +62,10 @@ export function triggeredCheckpoints(
   if (learned !== null) triggers.push(learned)
   return triggers
 }
+
+/** Without the session only conditions on arguments can be answered; whoever holds it answers for the others. */
+const asksByArguments = (checkpoint: PreparedCheckpoint, args: JsonObject): boolean =>
+  readsArgumentsOnly(checkpoint) && applies(checkpoint, sceneWithoutSession(args))
 
 /** What the learned rules find odd about a call is one question, so that a person decides about the call once. */
 function learnedQuestion(
@@ -118,16 +132,23 @@ export function approvalRecords(approvals: Approvals, salt: string): LedgerRecei
   })
 }
 
+/** True if a person refused the call; false where none could be asked. */
+export const isRefused = (call: Pick<LedgerCall, 'argument_hash' | 'checkpoints'>, approvals: Approvals): boolean =>
+  ownApprovals(call, approvals).some(({ decision, decided_by }) => decision === 'deny' && decided_by !== NOT_ASKED)
+
+const ownApprovals = (call: Pick<LedgerCall, 'argument_hash' | 'checkpoints'>, approvals: Approvals): Approvals =>
+  approvals.filter(
+    ({ checkpoint_id, argument_hash }) =>
+      call.checkpoints.includes(checkpoint_id) && argument_hash === call.argument_hash,
+  )
+
 /** Why the approvals of a call do not let it run; null where none of them stops it. */
 export function stoppedBy(
   call: Pick<LedgerCall, 'tool_name' | 'argument_hash' | 'checkpoints'>,
   approvals: Approvals,
   plan: Plan,
 ): 'checkpoint_denied' | 'checkpoint_timeout' | null {
-  const own = approvals.filter(
-    ({ checkpoint_id, argument_hash }) =>
-      call.checkpoints.includes(checkpoint_id) && argument_hash === call.argument_hash,
-  )
+  const own = ownApprovals(call, approvals)
   if (own.some(({ decision }) => decision === 'deny')) return 'checkpoint_denied'
   const isLate = own.some(
     ({ checkpoint_id, decision }) => decision === 'timeout' && !allowsTimeout(call.tool_name, checkpoint_id, plan),
@@ -153,9 +174,12 @@ export function isApproved(
 }
 
 function allowsTimeout(tool: string, checkpointId: string, plan: Plan): boolean {
-  const index = Number(checkpointId.slice(checkpointId.lastIndexOf('#') + 1))
-  const checkpoint = plan.contracts.get(tool)?.checkpoints[index]
-  return checkpoint?.definition.on_timeout === 'allow'
+  return checkpointOf(plan.contracts.get(tool), checkpointId)?.definition.on_timeout === 'allow'
+}
+
+/** The checkpoint of a contract that an id names; undefined for what the session or learned rules ask. */
+export function checkpointOf(contract: PreparedContract | undefined, checkpointId: string) {
+  return contract?.checkpoints[Number(checkpointId.slice(checkpointId.lastIndexOf('#') + 1))]
 }
 
 /** Why a call that needs the approval of a person may not go on. */
@@ -165,14 +189,26 @@ export interface NotApproved {
   readonly said: string | null
 }
 
+const SAY_SO = 'Do not repeat it; say that a person has to approve it.'
+
+/** What the owners of a call's checkpoints want the model to read. */
+export function checkpointOwners(plan: Plan, tool: string, ids: readonly string[]): Pick<Conditional, 'message'>[] {
+  const contract = plan.contracts.get(tool)
+  return ids.map((id) => ({ message: checkpointOf(contract, id)?.message ?? contract?.definition.message }))
+}
+
 /** The block for a call whose checkpoint was denied or not answered in time. The model reads the remedy. */
-export function checkpointBlock(contract: PreparedContract | null, tool: string, { ended, said }: NotApproved): Block {
+export function checkpointBlock(
+  tool: string,
+  { ended, said }: NotApproved,
+  owners: readonly Pick<Conditional, 'message'>[] = [],
+): Block {
   const name = JSON.stringify(tool)
-  const remedy =
+  const [fact, advice] =
     ended === 'checkpoint_timeout'
-      ? `Nobody approved this call of ${name} in time. Do not repeat it; say that a person has to approve it.`
+      ? [`Nobody approved this call of ${name} in time.`, SAY_SO]
       : said === null
-        ? `This call of ${name} needs the approval of a person, and nobody has approved it yet. Do not repeat it; say that a person has to approve it.`
-        : `A person refused this call of ${name}: ${said}. Do not repeat it; ask what to do instead.`
-  return block(ended, contract, { remedy, ...(said === null ? {} : { detail: said }) })
+        ? [`This call of ${name} needs the approval of a person, and nobody has approved it yet.`, SAY_SO]
+        : [`A person refused this call of ${name}: ${said}.`, 'Do not repeat it; ask what to do instead.']
+  return block(ended, null, { ...advised(fact, advice, owners), ...(said === null ? {} : { detail: said }) })
 }

@@ -14,6 +14,7 @@ import { recordDecision } from './record-decision.js'
 import { totalWith } from './rules/amounts.js'
 import { costDraws, type Draw, sharedWith } from './rules/draws.js'
 import { NO_NEW_KEYS, newKeys } from './rules/keys.js'
+import { rerunsOf } from './rules/order.js'
 import { tripsOnBlock } from './trips-on-block.js'
 
 /** Judges every call of a response by all rules. Each call sees what the calls allowed before it have narrowed. */
@@ -123,6 +124,7 @@ function tallyWith(tally: Tally, allowed: LadderResult, state: SessionState): Ta
     aggregates,
     newKeys: contract === null ? NO_NEW_KEYS : newKeys(contract.keeps, keys, state),
     consumes: consequences?.effects.consumes ?? [],
+    reruns: contract === null ? [] : rerunsOf(contract.provides, consequences?.effects.witnesses ?? {}),
     checkpoints: checkpoints.length,
     shared: sharedWith(tally.shared, draws.draws),
   }

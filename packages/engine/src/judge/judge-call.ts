@@ -8,13 +8,14 @@ import { type ResponseView, viewResponse } from '../response/response-view.js'
 import type { ToolCall } from '../response/tool-call.js'
 import type { Tally } from '../state/tally.js'
 import { type Consequences, consequencesOf } from './call-effects.js'
-import { triggeredCheckpoints } from './checkpoint.js'
+import { checkpointOf, triggeredCheckpoints } from './checkpoint.js'
 import { judgeByLadder } from './ladder.js'
 import type { Proposal } from './proposal.js'
 import { amountsOf, NO_AMOUNTS } from './rules/amounts.js'
 import { keysOf, NO_KEYS } from './rules/call-keys.js'
 import { type CallDraws, type Draw, drawsOf, NO_DRAWS } from './rules/draws.js'
-import type { CallContext, ResponseContext } from './rules/rule.js'
+import type { AskedCheckpoint, CallContext, ResponseContext } from './rules/rule.js'
+import { applicable, sceneOf, unlessFailing } from './rules/scene.js'
 import { judgeSources, type SourceViolation } from './rules/sources.js'
 
 /** What the rules say of one call. */
@@ -48,16 +49,20 @@ export function judgeCall(
   { tally, spent, spends }: CallSituation,
 ): LadderResult {
   const { plan, state, salt } = proposal
-  const contract = plan.contracts.get(call.name) ?? null
   const args = call.arguments
+  const situation = { state, tally, principal: proposal.principal, salt }
+  const scene = sceneOf(situation, args)
+  const choose = unlessFailing(scene)
+  const written = plan.contracts.get(call.name)
+  const contract = written === undefined ? null : applicable(written, choose)
   const pendingCallId = proposal.ids.pendingCallId(call.index)
   const isCompared = plan.session.session_limits?.loop_detection !== undefined
-  const isHashed = args !== null && (isCompared || proposal.keepsHashes !== false)
+  const isHashed = args !== null && (isCompared || state.refused !== undefined || proposal.keepsHashes !== false)
   const argumentHash = isHashed ? saltedHash(salt, args) : null
   const keys = args === null || contract === null ? NO_KEYS : keysOf(contract, args, salt)
   const amounts = args === null || contract === null ? NO_AMOUNTS : amountsOf(contract, args, keys)
   const shared = proposal.shared ?? null
-  const draws = shared === null ? NO_DRAWS : drawsOf(plan, shared, call.name, args)
+  const draws = shared === null ? NO_DRAWS : drawsOf(plan, shared, call.name, { args, scene })
   const flow = args === null || contract === null ? null : flowFor(proposal, contract, call)
   const sourceViolations = args === null || contract === null ? [] : violationsOf(plan, contract, flow, args)
   const checkpoints =
@@ -67,6 +72,7 @@ export function judgeCall(
           plan,
           { tool: call.name, arguments: args, idPrefix: pendingCallId, flow },
           sourceViolations,
+          scene,
         )
   const blocks = judgeByLadder(
     {
@@ -84,13 +90,14 @@ export function judgeCall(
       amounts,
       draws,
       spends,
-      checkpoints: checkpoints.length,
+      checkpoints: checkpoints.length === 0 ? NO_CHECKPOINTS : checkpoints.map((trigger) => askedOf(written, trigger)),
       sourceViolations,
       response,
       salt,
       nowMs: proposal.nowMs,
       isTimed: proposal.isTimed !== false,
       shared,
+      hours: choose(plan.hours),
       spent,
       inputFailures: proposal.inputFailures?.get(call.name) ?? [],
       heldResources: proposal.heldResources ?? null,
@@ -100,6 +107,13 @@ export function judgeCall(
   const isAllowed = blocks.length === 0 && args !== null
   const consequences = isAllowed ? consequencesOf(contract, args, { amounts, keys, draws, salt }) : null
   return { call, contract, argumentHash, pendingCallId, blocks, checkpoints, keys, amounts, draws, consequences }
+}
+
+const NO_CHECKPOINTS: readonly AskedCheckpoint[] = []
+
+function askedOf(contract: PreparedContract | undefined, { checkpoint_id: id }: CheckpointTrigger): AskedCheckpoint {
+  const checkpoint = checkpointOf(contract, id)
+  return { asksAgain: checkpoint?.definition.ask_again === true, message: checkpoint?.message }
 }
 
 /** Where the call's arguments were seen; null where no rule asks, or the client did not say. */

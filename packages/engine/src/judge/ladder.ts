@@ -22,7 +22,7 @@ import {
 import { keyUnusable } from './rules/keys.js'
 import { preconditionNotMet, resourceHeld } from './rules/order.js'
 import { ambiguousPhase, illegalPhase } from './rules/phase.js'
-import { checkpointBudget, riskGate } from './rules/risk.js'
+import { checkpointBudget, refusedBefore, riskGate } from './rules/risk.js'
 import type { CallContext, Rule } from './rules/rule.js'
 import { bindingNotFound, refMismatch, resourceUnnamed, sourceMismatch } from './rules/values.js'
 
@@ -57,10 +57,11 @@ export const LADDER: readonly { readonly reason: BlockReason; readonly rule: Rul
   { reason: 'envelope_not_established', rule: envelopeNotEstablished },
   { reason: 'envelope_violation', rule: envelopeViolation },
   { reason: 'risk_gate_blocked', rule: riskGate },
+  { reason: 'checkpoint_denied', rule: refusedBefore },
   { reason: 'checkpoint_budget_exceeded', rule: checkpointBudget },
 ]
 
-/** Reasons that arise only after a call was allowed: from the wrapper, or from the person who was asked. */
+/** Reasons that arise after a call was allowed: from the wrapper, or from the person who was asked. */
 export const REASONS_AFTER_THE_DECISION = [
   'execution_constraint_violated',
   'checkpoint_denied',

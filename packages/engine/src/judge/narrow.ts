@@ -1,5 +1,6 @@
 import type { Block, JsonValue, NarrowedTool, NarrowingReason, UnmatchedPolicy } from '@countersign/protocol'
-import type { Plan } from '../contract/plan.js'
+import type { Plan, PreparedContract } from '../contract/plan.js'
+import type { ToolCall } from '../response/tool-call.js'
 import type { SessionState } from '../state/state.js'
 import { EMPTY_TALLY } from '../state/tally.js'
 import {
@@ -12,9 +13,11 @@ import {
   unmatchedTool,
 } from './rules/access.js'
 import type { SharedCounts } from './rules/draws.js'
+import { argumentInvariants } from './rules/invariants.js'
 import { preconditionMissing } from './rules/order.js'
 import { illegalPhase } from './rules/phase.js'
 import { block, type ToolContext } from './rules/rule.js'
+import { applicable, type Choose, ifSure, sceneOf, unlessFailing } from './rules/scene.js'
 import { type LimitsUsedUp, limitsUsedUp } from './rules/shared-limits.js'
 
 /** A request's tools with everything that narrowing depends on. */
@@ -42,6 +45,8 @@ export interface Narrowed {
 export function narrowTools(narrowing: Narrowing): Narrowed {
   const { plan, shared, nowMs } = narrowing
   const usedUp = limitsUsedUp(plan, shared ?? null, nowMs)
+  const { state, principal } = narrowing
+  const choose = ifSure(sceneOf({ state, tally: EMPTY_TALLY, principal, salt: null }, null))
   const allowed: string[] = []
   const removed: NarrowedTool[] = []
   // A request may name a tool more than once.
@@ -49,7 +54,7 @@ export function narrowTools(narrowing: Narrowing): Narrowed {
   for (const { name } of narrowing.tools) {
     let gone = known.get(name)
     if (gone === undefined) {
-      gone = removal(contextOf(narrowing, name), usedUp)
+      gone = removal(contextOf(narrowing, name, choose), { usedUp, choose })
       known.set(name, gone)
     }
     if (gone === null) allowed.push(name)
@@ -58,9 +63,14 @@ export function narrowTools(narrowing: Narrowing): Narrowed {
   return { allowed, removed }
 }
 
-const contextOf = ({ plan, state, isTimed, shared, ...narrowing }: Narrowing, tool: string): ToolContext => ({
+/** With the rules that surely apply, whatever the arguments are. */
+const contextOf = (
+  { plan, state, isTimed, shared, ...narrowing }: Narrowing,
+  tool: string,
+  choose: Choose,
+): ToolContext => ({
   tool,
-  contract: plan.contracts.get(tool) ?? null,
+  contract: contractOf(plan, tool, choose),
   plan,
   state,
   tally: EMPTY_TALLY,
@@ -70,17 +80,28 @@ const contextOf = ({ plan, state, isTimed, shared, ...narrowing }: Narrowing, to
   nowMs: narrowing.nowMs,
   isTimed: isTimed !== false,
   shared: shared ?? null,
+  hours: choose(plan.hours),
 })
 
+function contractOf(plan: Plan, tool: string, choose: Choose): PreparedContract | null {
+  const contract = plan.contracts.get(tool)
+  return contract === undefined ? null : applicable(contract, choose)
+}
+
 /** Earlier calls, of this session or of others, have used up a limit. */
-function limitUsedUp({ plan, tool, contract }: ToolContext, usedUp: LimitsUsedUp): Block | null {
+function limitUsedUp({ plan, tool, contract }: ToolContext, { usedUp, choose }: Known): Block | null {
   if (usedUp.size === 0) return null
-  const limit = plan.shared?.of(tool).find((one) => usedUp.has(one))
+  const limit = choose(plan.shared?.of(tool) ?? []).find((one) => usedUp.has(one))
   const finding = limit === undefined ? undefined : usedUp.get(limit)
   return finding === undefined ? null : block('session_limit_exceeded', contract, finding)
 }
 
-type NarrowingRule = (context: ToolContext, usedUp: LimitsUsedUp) => Block | null
+interface Known {
+  readonly usedUp: LimitsUsedUp
+  readonly choose: Choose
+}
+
+type NarrowingRule = (context: ToolContext, known: Known) => Block | null
 
 /** In the precedence of the block reasons: the first that applies is reported. */
 const NARROWING: readonly { readonly reason: NarrowingReason; readonly rule: NarrowingRule }[] = [
@@ -96,9 +117,9 @@ const NARROWING: readonly { readonly reason: NarrowingReason; readonly rule: Nar
   { reason: 'forbidden_in_state', rule: limitUsedUp },
 ]
 
-function removal(context: ToolContext, usedUp: LimitsUsedUp): NarrowedTool | null {
+function removal(context: ToolContext, known: Known): NarrowedTool | null {
   for (const { reason, rule } of NARROWING) {
-    const found = rule(context, usedUp)
+    const found = rule(context, known)
     if (found === null) continue
     // The policy stays secret.
     const detail = reason === 'policy_denied' ? {} : { detail: found.remedy }
@@ -106,4 +127,18 @@ function removal(context: ToolContext, usedUp: LimitsUsedUp): NarrowedTool | nul
     return { tool: context.tool, reason, ...detail, ...file }
   }
   return null
+}
+
+/** A call that was allowed, with labels or a filter that whoever allowed it did not know. */
+export interface ControlledCall extends Omit<Narrowing, 'tools' | 'shared'> {
+  readonly salt: string
+  readonly call: ToolCall
+}
+
+/** Why such a call may not run: rules that nothing but labels and filters can have changed the answer of. */
+export function deniedByControls({ call, salt, ...about }: ControlledCall): Block | null {
+  const { state, principal } = about
+  const scene = sceneOf({ state, tally: EMPTY_TALLY, principal, salt }, call.arguments)
+  const context = contextOf({ ...about, tools: [] }, call.name, unlessFailing(scene))
+  return labelGate(context) ?? manualFilter(context) ?? argumentInvariants({ ...context, call })
 }

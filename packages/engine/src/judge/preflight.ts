@@ -7,7 +7,7 @@ import { lookUp } from '../json/look-up.js'
 import type { SessionState } from '../state/state.js'
 import { MINUTE_MS } from '../state/state.js'
 import type { SharedCounts } from './rules/draws.js'
-import { firstFailures } from './rules/rule.js'
+import { firstFailures, remedyOf } from './rules/rule.js'
 import { sharedCostUsedUp } from './rules/shared-limits.js'
 
 /** What a preflight check depends on. */
@@ -74,7 +74,7 @@ function priceBlock({
 function sharedCostBlock({ plan, shared, nowMs, provider, model }: PreflightInput): PreflightBlock | null {
   if (plan.shared === null || plan.shared.cost.length === 0 || shared === undefined) return null
   const finding = sharedCostUsedUp(plan, shared, nowMs)
-  return finding === null ? priceBlock({ plan, provider, model }) : exceeded('shared_limit', finding.remedy)
+  return finding === null ? priceBlock({ plan, provider, model }) : exceeded('shared_limit', remedyOf(finding, null))
 }
 
 function callBlock({ plan, state }: PreflightInput, remaining: Remaining): PreflightBlock | null {

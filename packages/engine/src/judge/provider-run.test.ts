@@ -1,7 +1,10 @@
+import type { SessionEvent } from '@countersign/protocol'
 import { expect, test } from 'vitest'
+import { proves } from '../../../../test/support/proves.js'
 import { compilePlan } from '../compile/compile-plan.js'
 import { preparePlan } from '../compile/prepare-plan.js'
 import type { Plan } from '../contract/plan.js'
+import { applyEvent } from '../state/apply-event.js'
 import { initialState } from '../state/session-start.js'
 import type { Proposal } from './proposal.js'
 import { countProviderRuns } from './provider-run.js'
@@ -85,4 +88,24 @@ test.each([
 ])('a search of the provider counts for a contract of %s: %s', (tool, counts) => {
   const { calls } = countProviderRuns(manyRuns([{ tool, side_effect: 'read' }]))
   expect(calls[0]?.tool_names).toEqual(counts ? [tool] : [])
+})
+
+proves('condition.latest', 'a run of the provider undoes what was proved, since nobody sees its result', () => {
+  const made = compilePlan({
+    contracts: [
+      { tool: 'code_tests', side_effect: 'read' as const },
+      { tool: 'deploy', preconditions: [{ requires_prior_tool: 'code_tests', latest: true }] },
+    ].map((value) => ({ file: value.tool, value })),
+  })
+  if (!made.ok) throw new Error('the plan cannot be used')
+  const { plan } = made
+  const [key = ''] = plan.contracts.get('code_tests')?.provides.map((provision) => provision.key) ?? []
+  const state = { ...stateOf(plan), satisfied: { [key]: true as const, other: true as const } }
+  const run = { id: 'r', name: 'code_tests', type: 'code_tests_call', arguments: null }
+  const counted = countProviderRuns({ plan, state, response: { providerRun: [run] }, salt: 's' } as unknown as Proposal)
+  expect(counted.calls[0]?.undoes).toEqual([{ key, witness: null }])
+  expect([...counted.tally.reruns]).toHaveLength(1)
+  const body = { cost: '0', outcome: 'no_calls', calls: [], provider_calls: counted.calls }
+  const next = applyEvent(state, { type: 'proposal', at: state.startedAt, body } as unknown as SessionEvent, plan)
+  expect(next.satisfied).toEqual({ other: true })
 })

@@ -1,17 +1,20 @@
 import { type JsonObject, LIMITS, type Opening, type ProviderCall } from '@countersign/protocol'
 import type { Plan, PreparedContract } from '../contract/plan.js'
 import { isVersionOf } from '../contract/tool-version.js'
+import type { Scene } from '../contract/when/condition.js'
 import { saltedHash } from '../json/hash.js'
 import type { ProviderRun } from '../response/tool-call.js'
 import { keyCount } from '../state/kept-values.js'
 import type { SessionState } from '../state/state.js'
 import { addCall, copyOfTally, EMPTY_TALLY, type OpenTally, type Tally } from '../state/tally.js'
+import { witnessesOf } from './call-effects.js'
 import type { Proposal } from './proposal.js'
 import { type Added, type Amounts, amountsOf, totalWith } from './rules/amounts.js'
 import { keysOf } from './rules/call-keys.js'
 import { type Draw, drawsOf, sharedWith } from './rules/draws.js'
 import { NO_NEW_KEYS, newKeys } from './rules/keys.js'
-import { consumedBy } from './rules/order.js'
+import { consumedBy, rerunsOf } from './rules/order.js'
+import { applicable, sceneOf, unlessFailing } from './rules/scene.js'
 
 /** What the provider ran by itself, for the ledger, and what it narrows for the calls of the same response. */
 export interface CountedRuns {
@@ -49,10 +52,12 @@ function countRun(
   const { plan, state } = proposal
   const names = toolNamesOf(run)
   if (names.length === 0) return null
-  const contracts = contractsOf(plan, names)
+  const scene = sceneOf({ ...proposal, tally, principal: proposal.principal }, run.arguments)
+  const contracts = contractsOf(plan, names).map((contract) => applicable(contract, unlessFailing(scene)))
   const labels = labelsOf(contracts).filter((label) => !tally.labels.has(label))
   const amounts: Record<string, string> = {}
   const consumes: Opening[] = []
+  const undoes: Opening[] = []
   const before = tally.calls
   for (const contract of contracts) {
     const ran = run.arguments === null ? NOTHING_RAN : effectsOfRun(contract, run.arguments, proposal, tally)
@@ -62,13 +67,16 @@ function countRun(
       if (added.aggregate.function !== 'max') amounts[added.slot] = added.amount
     }
     consumes.push(...ran.consumes)
-    const { tool } = contract
+    const { tool, provides } = contract
+    const witnesses = run.arguments === null ? {} : witnessesOf(provides, run.arguments, proposal.salt)
+    const reruns = rerunsOf(provides, witnesses)
+    undoes.push(...reruns)
     const { newKeys: keys, consumes: used } = ran
-    const counted = { tool, contract, argumentHash: hash ?? '', aggregates, newKeys: keys, consumes: used }
+    const counted = { tool, contract, argumentHash: hash ?? '', aggregates, newKeys: keys, consumes: used, reruns }
     addCall(tally, { ...counted, checkpoints: 0, shared: tally.shared }, state)
   }
   const tools = contracts.map(({ tool }) => tool)
-  const draws = drawsOfRun(proposal, tools, names, run.arguments)
+  const draws = drawsOfRun(proposal, { tools, names }, run.arguments, scene)
   // It is one call, however many contracts cover it.
   tally.calls = before + 1
   tally.shared = sharedWith(tally.shared, draws)
@@ -80,6 +88,7 @@ function countRun(
     adds_labels: labels,
     amounts,
     ...(consumes.length > 0 && { consumes }),
+    ...(undoes.length > 0 && { undoes }),
   }
   return { call, draws }
 }
@@ -118,14 +127,14 @@ function effectsOfRun(
 /** What a run takes of limits that sessions share: of each once, whatever contracts cover it. */
 function drawsOfRun(
   { plan, shared }: Proposal,
-  tools: readonly string[],
-  names: readonly string[],
+  { tools, names }: { readonly tools: readonly string[]; readonly names: readonly string[] },
   args: JsonObject | null,
+  scene: Scene,
 ): Draw[] {
   if (shared === undefined || plan.shared === null) return []
   const found = new Map<string, Draw>()
   for (const tool of tools.length === 0 ? names.slice(0, 1) : tools) {
-    const { draws } = drawsOf(plan, shared, tool, args ?? {})
+    const { draws } = drawsOf(plan, shared, tool, { args: args ?? {}, scene })
     for (const draw of draws) if (!found.has(draw.id)) found.set(draw.id, draw)
   }
   return [...found.values()]
@@ -135,7 +144,7 @@ const hasRoom = (name: string, state: SessionState, tally: Tally): boolean =>
   keyCount(state, `aggregates.${name}`) + (tally.newKeys.get(`aggregates.${name}`)?.size ?? 0) < LIMITS.keysPerName
 
 const labelsOf = (contracts: readonly PreparedContract[]): string[] =>
-  [...new Set(contracts.flatMap(({ definition }) => definition.labels?.adds ?? []))].sort()
+  [...new Set(contracts.flatMap(({ addsLabels }) => addsLabels.map(({ label }) => label)))].sort()
 
 /** Every contract that covers the tool, by its own name or by that of a version such as `web_search_20250305`. */
 function contractsOf(plan: Plan, names: readonly string[]): PreparedContract[] {

@@ -4,7 +4,8 @@ import type { Plan, PreparedBind, Provision } from '../contract/plan.js'
 import { applyReceipts } from '../state/apply-receipts.js'
 import type { PendingCall, SessionState } from '../state/state.js'
 import { bindFacts, establishedValues, slotOfBind } from './call-effects.js'
-import { approvalRecords, isApproved, stoppedBy } from './checkpoint.js'
+import { approvalRecords, isApproved, isRefused, stoppedBy } from './checkpoint.js'
+import { Room, rowValues } from './row-values.js'
 import { tripsOnBlock } from './trips-on-block.js'
 
 /** Receipts with everything that judging them depends on. */
@@ -34,7 +35,8 @@ export interface ReceiptResult {
 export function judgeReceipts(batch: ReceiptBatch): ReceiptResult {
   const { plan, state, at } = batch
   const argumentsChanged: string[] = []
-  const receipts = batch.receipts.map((receipt, index): LedgerReceipt => {
+  const room = new Room(state)
+  const weigh = (receipt: Receipt, index: number): LedgerReceipt => {
     const id = receipt.pending_call_id
     const call = state.open?.calls.find(({ pending_call_id: pending }) => pending === id)
     const isRepeated = batch.receipts.findIndex(({ pending_call_id: other }) => other === id) < index
@@ -45,8 +47,9 @@ export function judgeReceipts(batch: ReceiptBatch): ReceiptResult {
       return evidence(receipt, batch.salt, { outcome: 'unknown' })
     }
     if (!isAtLevel(receipt, call, plan)) return stopped(receipt, call, batch)
-    return proof(receipt, call, batch)
-  })
+    return proof(receipt, call, batch, room)
+  }
+  const receipts = batch.receipts.map((receipt, index) => undoing(weigh(receipt, index), batch))
   const next = applyReceipts(state, { type: 'receipts', at, body: { receipts, committed: false } })
   const isStopped = state.status === 'KILLED' || state.status === 'COMPROMISED'
   const blocks = next.consecutiveBlocks
@@ -97,6 +100,7 @@ function stopped(receipt: Receipt, call: PendingCall, { plan, salt }: ReceiptBat
   const written = evidence(receipt, salt, {})
   if (receipt.outcome !== 'not_executed') return written
   const reason = receipt.block_reason ?? stoppedBy(call, receipt.approvals ?? [], plan)
+  if (isRefused(call, receipt.approvals ?? [])) written.refused = true
   return reason === null ? written : { ...written, block_reason: reason }
 }
 
@@ -113,10 +117,12 @@ function isAtLevel(receipt: Receipt, call: PendingCall, plan: Plan): boolean {
 }
 
 /** What a success at its level widens: bindings, envelopes, and the preconditions whose terms its output meets. */
-function proof(receipt: Receipt, call: PendingCall, { plan, salt }: ReceiptBatch): LedgerReceipt {
+function proof(receipt: Receipt, call: PendingCall, { plan, salt }: ReceiptBatch, room: Room): LedgerReceipt {
   const contract = plan.contracts.get(call.tool_name)
   if (contract === undefined) return evidence(receipt, salt, { at_level: true })
-  const outputs = findAmong((receipt.outputs ?? {}) as Record<string, JsonValue>)
+  const reported = (receipt.outputs ?? {}) as Record<string, JsonValue>
+  const outputs = findAmong(reported)
+  const ofRows = rowValues(contract, reported, salt, room)
   // A result that was never read proves nothing, not even that something is absent.
   const isRead = receipt.outputs !== undefined
   const met = contract.provides.filter(
@@ -126,15 +132,17 @@ function proof(receipt: Receipt, call: PendingCall, { plan, salt }: ReceiptBatch
       (same.length === 0 || Object.hasOwn(call.witnesses, key)),
   )
   const source = { find: outputs.first, keys: call.keys ?? NO_KEYS }
-  const establishes = establishedValues(contract.establishes, 'output', source)
+  const establishes = { ...establishedValues(contract.establishes, 'output', source), ...ofRows.establishes }
   const proven = evidence(receipt, salt, {
     at_level: true,
-    binds: bindFacts(contract.binds, 'output', source, salt),
+    binds: { ...bindFacts(contract.binds, 'output', source, salt), ...ofRows.binds },
     establishes,
     satisfies: met.filter(({ consumed }) => !consumed).map(({ key }) => key),
   })
   const opens = met.filter(({ consumed }) => consumed).map(({ key }) => key)
-  const { tightens, ends } = boundsAfter(contract.establishes, call, establishes)
+  const bounds = boundsAfter(contract.establishes, call, establishes)
+  const { tightens } = bounds
+  const ends = [...bounds.ends, ...ofRows.ends]
   if (opens.length === 0 && tightens.length === 0 && ends.length === 0) return proven
   return {
     ...proven,
@@ -142,6 +150,15 @@ function proof(receipt: Receipt, call: PendingCall, { plan, salt }: ReceiptBatch
     ...(tightens.length > 0 && { tightens }),
     ...(opens.length > 0 && { opens }),
   }
+}
+
+/** A call that ran, or may have, and did not meet terms of which the newest run counts undoes what met them before. */
+function undoing(receipt: LedgerReceipt, { plan, state }: ReceiptBatch): LedgerReceipt {
+  if (receipt.late || receipt.outcome === 'not_executed') return receipt
+  const call = state.open?.calls.find(({ pending_call_id }) => pending_call_id === receipt.pending_call_id)
+  const provides = call === undefined ? undefined : plan.contracts.get(call.tool_name)?.provides
+  const undoes = (provides ?? []).filter(({ key, latest }) => latest && !receipt.satisfies.includes(key))
+  return undoes.length === 0 ? receipt : { ...receipt, undoes: undoes.map(({ key }) => key) }
 }
 
 const NO_KEYS: Readonly<Record<string, string>> = {}
@@ -155,6 +172,7 @@ function boundsAfter(
   const tightens: string[] = []
   const ends: string[] = []
   for (const bind of list) {
+    if (bind.rows !== null) continue
     const slot = slotOfBind(bind, call.keys ?? NO_KEYS)
     if (slot === null) continue
     if (!Object.hasOwn(establishes, slot) && !Object.hasOwn(call.establishes, slot)) ends.push(slot)

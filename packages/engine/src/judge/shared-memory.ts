@@ -49,7 +49,7 @@ export function sharedDraws(
   if (plan.shared === null) return []
   const found = new Map(knownDraws(plan.shared.all, counts).map((draw) => [draw.id, draw]))
   for (const { name, arguments: args } of response?.calls ?? []) {
-    for (const draw of drawsOf(plan, counts, name, args).draws) found.set(draw.id, draw)
+    for (const draw of drawsOf(plan, counts, name, { args, scene: null }).draws) found.set(draw.id, draw)
   }
   return [...found.values()]
 }

@@ -1,6 +1,7 @@
 import type { ContractFailure } from '@countersign/protocol'
 import { checkInvariants, findIn } from '../contract/check-invariant.js'
 import type { Plan, PreparedContract } from '../contract/plan.js'
+import { applies, readsArgumentsOnly, sceneWithoutSession } from '../contract/when/condition.js'
 import { type ReadResponse, readResponse } from '../response/read-response.js'
 import { viewResponse } from '../response/response-view.js'
 import type { ToolCall } from '../response/tool-call.js'
@@ -20,7 +21,7 @@ export interface ValidationResult {
 
 /**
  * Validates one response against the rules on responses and arguments. What depends on a session (order, budgets,
- * phases, bindings, labels, policies) is not checked: there is no session here.
+ * phases, bindings, labels, policies, rules with conditions on these) is not checked: there is no session here.
  */
 export function validateResponse(
   response: unknown,
@@ -63,9 +64,13 @@ function unmatchedFailure(call: ToolCall): ContractFailure {
 function callFailures(call: ToolCall, contract: PreparedContract): ContractFailure[] {
   const args = call.arguments
   if (args === null) return formatFailures(call)
+  const scene = sceneWithoutSession(args)
+  const argumentInvariants = contract.argumentInvariants.filter(
+    (rule) => readsArgumentsOnly(rule) && applies(rule, scene),
+  )
   return [
     ...schemaFailures(call, contract),
-    ...argumentFailures(call, contract),
+    ...argumentFailures(call, { argumentInvariants }),
     ...checkInvariants(contract.executionConstraints, findIn(args), (path) => argumentPath(call.index, path)),
   ]
 }

@@ -3,7 +3,7 @@ import type { Plan } from '../contract/plan.js'
 import { addDecimals, compareDecimals } from '../json/decimal.js'
 import { lookUp, setEntry } from '../json/look-up.js'
 import { copyState, type Mutable, pendingCall } from './copy-state.js'
-import { changeOpenings, countKeys } from './kept-values.js'
+import { changeOpenings, countKeys, withoutProofs } from './kept-values.js'
 import type { RegisteredCall, SessionState } from './state.js'
 import { MINUTE_MS } from './state.js'
 
@@ -59,6 +59,8 @@ function countProviderCalls(next: Mutable<SessionState>, calls: readonly Provide
   next.usedCalls += calls.length
   addAmounts(next, calls)
   useUp(next, calls)
+  const undone = calls.flatMap(({ undoes }) => undoes ?? [])
+  if (undone.length > 0) next.satisfied = withoutProofs(next.satisfied, undone)
   const hashed = calls.flatMap(({ call_id, tool_name, argument_hash }) =>
     argument_hash === null ? [] : [{ pending_call_id: call_id ?? '', tool_name, argument_hash }],
   )

@@ -2,7 +2,7 @@ import { type Fact, type LedgerReceipt, LIMITS, type Opening, type SessionEvent 
 import { addDecimals, subtractDecimals } from '../json/decimal.js'
 import { lookUp, setEntry } from '../json/look-up.js'
 import { copyState, type Mutable, pendingCall } from './copy-state.js'
-import { changeOpenings, countKeys, isForgettable, widen } from './kept-values.js'
+import { changeOpenings, countKeys, isForgettable, widen, withoutProofs } from './kept-values.js'
 import type { Extremes, OpenStep, PendingCall, SessionState } from './state.js'
 
 type ReceiptsEvent = Extract<SessionEvent, { type: 'receipts' }>
@@ -14,17 +14,24 @@ export function applyReceipts(state: SessionState, { body, at }: ReceiptsEvent):
   let open = state.open
   let isTampered = false
   const released: PendingCall[] = []
+  const refused: PendingCall[] = []
   const own = ownEffects(open.effects)
   for (const receipt of body.receipts) {
     const call = open.calls.find(({ pending_call_id: id }) => id === receipt.pending_call_id)
     if (receipt.late || call === undefined || call.state === 'resolved') continue
     if (receipt.argument_hash !== call.argument_hash) isTampered = true
     if (releasesBudget(call, receipt.outcome)) released.push(call)
+    if (receipt.refused === true) refused.push(call)
     takeOutcome(next, call, receipt)
     if (receipt.block_reason !== undefined) countBlock(next, open)
     open = resolved(open, call, receipt, own)
+    if (receipt.undoes === undefined) continue
+    const undone = receipt.undoes.map((key) => ({ key, witness: lookUp(call.witnesses, key) ?? null }))
+    next.satisfied = withoutProofs(next.satisfied, undone)
+    open = { ...open, effects: { ...open.effects, undone: [...(open.effects.undone ?? []), ...undone] } }
   }
-  if (released.length > 0) release(next, released)
+  if (released.length > 0) release(next, released, refused)
+  if (refused.length > 0) next.refused = withRefused(next.refused, refused)
   if (open.calls.some((call) => call.state !== 'resolved')) {
     next.open = open
     return next
@@ -64,7 +71,7 @@ function countBlock(next: Mutable<SessionState>, { blocksBefore = 0 }: OpenStep)
 }
 
 /** Gives back what calls took. What is counted is copied once for all of them. */
-function release(next: Mutable<SessionState>, calls: readonly PendingCall[]): void {
+function release(next: Mutable<SessionState>, calls: readonly PendingCall[], refused: readonly PendingCall[]): void {
   const used = { ...next.used }
   const aggregates = { ...next.aggregates }
   const emptied: string[] = []
@@ -89,8 +96,16 @@ function release(next: Mutable<SessionState>, calls: readonly PendingCall[]): vo
     calls.flatMap(({ consumes }) => consumes ?? []),
     1,
   )
-  const ids = new Set(calls.map(({ pending_call_id: id }) => id))
+  // A call that a person refused stays one of the last: proposed again and again, it is a loop.
+  const ids = new Set(calls.filter((call) => !refused.includes(call)).map(({ pending_call_id: id }) => id))
   next.recent = next.recent.filter(({ id }) => !ids.has(id))
+}
+
+/** As many as a session asks about. */
+function withRefused(before: SessionState['refused'] = [], calls: readonly PendingCall[]): SessionState['refused'] {
+  const added = calls.map(({ tool_name: tool, argument_hash: hash }) => ({ tool, hash }))
+  const others = before.filter(({ tool, hash }) => !added.some((one) => one.tool === tool && one.hash === hash))
+  return [...others, ...added].slice(-LIMITS.checkpointTriggersPerSession)
 }
 
 /** Copied once for a batch, which adds to it: up to 64 receipts may add thousands of values. */
@@ -132,6 +147,7 @@ function resolved(open: OpenStep, call: PendingCall, receipt: LedgerReceipt, own
       ...establishedAfter(effects, call, receipt, own),
       satisfied: own.satisfied,
       opened: openedAfter(effects, call, receipt),
+      ...(effects.undone !== undefined && { undone: effects.undone }),
     },
     ...before,
   }
@@ -193,11 +209,17 @@ function commit(next: Mutable<SessionState>, { effects, advancesTo, cost }: Open
   next.phase = phase
   next.committed = counts
   commitKept(next, effects)
-  next.satisfied = withSatisfied(next.satisfied, effects.satisfied)
+  next.satisfied = withSatisfied(next.satisfied, effects.satisfied.filter(isProved(effects.undone)))
   next.totalCost = addDecimals(next.totalCost, cost)
   next.consecutiveBlocks = 0
   next.lastStep = { step, phase, tools: [...effects.tools], cost: Number(cost), completedAt: at }
 }
+
+/** In one step, a run that undoes wins over one that proves, in whichever order they are reported. */
+const isProved =
+  (undone: readonly Opening[] = []) =>
+  ({ key, witness }: Opening): boolean =>
+    !undone.some((item) => item.key === key && (item.witness === null || witness === null || item.witness === witness))
 
 /** Values that later calls are judged by. A step that sets none copies none. */
 function commitKept(next: Mutable<SessionState>, effects: OpenStep['effects']): void {

@@ -34,6 +34,7 @@ export function copyState(state: SessionState): Mutable<SessionState> {
     toolFilter: state.toolFilter,
     offeredTools: state.offeredTools,
     checkpointsTriggered: state.checkpointsTriggered,
+    refused: state.refused,
     consecutiveBlocks: state.consecutiveBlocks,
     totalBlocks: state.totalBlocks,
     consecutiveErrors: state.consecutiveErrors,

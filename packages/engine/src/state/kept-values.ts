@@ -53,6 +53,22 @@ export function establishedAs(state: SessionState, slot: string): Extremes | nul
   return seen ?? { low: value, high: value }
 }
 
+/** What still counts as proved once newer runs have undone some: for their values, or for all where they gave none. */
+export function withoutProofs(
+  satisfied: SessionState['satisfied'],
+  undone: readonly Opening[],
+): SessionState['satisfied'] {
+  const next = { ...satisfied }
+  for (const { key, witness } of undone) {
+    const known = lookUp(next, key)
+    if (known === undefined) continue
+    const left = known === true || witness === null ? [] : known.filter((item) => item !== witness)
+    if (left.length > 0) setEntry(next, key, left)
+    else delete next[key]
+  }
+  return next
+}
+
 type Openings = SessionState['openings']
 
 /** How many later calls may still be opened, by precondition and witness. */

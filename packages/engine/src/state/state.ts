@@ -41,6 +41,8 @@ export interface OpenStep {
     /** Envelopes without a key, with every value that the step establishes. */
     readonly tightens?: Readonly<Record<string, Extremes>> | undefined
     readonly satisfied: readonly Opening[]
+    /** What a newer run has undone: nothing of the same step proves it again. */
+    readonly undone?: readonly Opening[] | undefined
     /** What one later call each may use up. */
     readonly opened?: readonly Opening[] | undefined
   }
@@ -91,6 +93,8 @@ export interface SessionState {
   /** The tools that the session's role and handoff allow, none once the handoff has ended; null: no limit. */
   readonly offeredTools: readonly string[] | null
   readonly checkpointsTriggered: number
+  /** Calls that a person has refused. Absent until there is one. */
+  readonly refused?: readonly { readonly tool: string; readonly hash: string }[] | undefined
   readonly consecutiveBlocks: number
   readonly totalBlocks: number
   readonly consecutiveErrors: number

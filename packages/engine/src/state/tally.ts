@@ -13,6 +13,8 @@ export interface Tally {
   readonly newKeys: ReadonlyMap<string, ReadonlySet<string>>
   /** Openings that were used up, by precondition key and witness. */
   readonly consumed: ReadonlyMap<string, number>
+  /** What the calls run again, of which the newest result counts, named like openings. */
+  readonly reruns: ReadonlySet<string>
   readonly recent: readonly { readonly tool: string; readonly hash: string }[]
   readonly checkpoints: number
   readonly labels: ReadonlySet<string>
@@ -27,6 +29,7 @@ export const EMPTY_TALLY: Tally = {
   aggregates: new Map(),
   newKeys: new Map(),
   consumed: new Map(),
+  reruns: new Set(),
   recent: [],
   checkpoints: 0,
   labels: new Set(),
@@ -43,6 +46,7 @@ export interface TalliedCall {
   /** The slots that the call adds, by kind and name. */
   readonly newKeys: ReadonlyMap<string, string>
   readonly consumes: readonly Opening[]
+  readonly reruns: readonly Opening[]
   readonly checkpoints: number
   /** What is taken of shared limits, this call included. */
   readonly shared: Tally['shared']
@@ -63,6 +67,7 @@ export interface OpenTally extends Tally {
   aggregates: Map<string, string>
   newKeys: Map<string, Set<string>>
   consumed: Map<string, number>
+  reruns: Set<string>
   recent: { readonly tool: string; readonly hash: string }[]
   checkpoints: number
   labels: Set<string>
@@ -76,6 +81,7 @@ export const copyOfTally = (tally: Tally): OpenTally => ({
   aggregates: new Map(tally.aggregates),
   newKeys: new Map([...tally.newKeys].map(([name, slots]) => [name, new Set(slots)])),
   consumed: new Map(tally.consumed),
+  reruns: new Set(tally.reruns),
   recent: [...tally.recent],
   checkpoints: tally.checkpoints,
   labels: new Set(tally.labels),
@@ -94,9 +100,10 @@ export function addCall(tally: OpenTally, call: TalliedCall, state: SessionState
     const name = openingName(opening)
     tally.consumed.set(name, (tally.consumed.get(name) ?? 0) + 1)
   }
+  for (const rerun of call.reruns) tally.reruns.add(openingName(rerun))
   tally.recent.push({ tool: call.tool, hash: call.argumentHash })
   tally.checkpoints += call.checkpoints
-  for (const label of call.contract?.definition.labels?.adds ?? []) tally.labels.add(label)
+  for (const { label } of call.contract?.addsLabels ?? []) tally.labels.add(label)
   tally.shared = call.shared
   return tally
 }

@@ -1,58 +1,9 @@
 import { z } from 'zod'
 import { columnPlaceSchema, resultPlaceSchema, valueKindSchema } from '../base/flow.js'
 import { hashSchema, labelSchema, toolNameSchema } from '../base/ids.js'
-import { jsonObjectSchema, jsonSchema } from '../base/json.js'
 import { LIMITS } from '../base/limits.js'
+import { CONDITIONAL, conditionSchema, invariantSchema, nameSchema, pathSchema } from './condition.js'
 import { listOf } from './lists.js'
-
-/** A JSON path as contracts write it. */
-export const pathSchema = z.string().min(1).max(1_024)
-/** A name given in a contract: of a binding, an envelope, a phase, a role. */
-export const nameSchema = z
-  .string()
-  .regex(/^[A-Za-z_][A-Za-z0-9_.-]{0,127}$/, 'expected a name: a letter or _, then letters, digits, _ . -')
-
-export const VALUE_TYPES = ['string', 'number', 'integer', 'boolean', 'object', 'array', 'null'] as const
-
-/** A JSON Schema, as contracts take it. */
-export const schemaDocumentSchema = z.union([z.boolean(), jsonObjectSchema])
-
-/** The comparisons a contract can make, each with the operand it takes. */
-export const OPERATOR_OPERANDS = {
-  exists: z.boolean(),
-  type: z.enum(VALUE_TYPES),
-  equals: jsonSchema,
-  not_equals: jsonSchema,
-  one_of: z.array(jsonSchema).min(1),
-  not_one_of: z.array(jsonSchema).min(1),
-  gt: z.number(),
-  gte: z.number(),
-  lt: z.number(),
-  lte: z.number(),
-  regex: z.string(),
-  not_regex: z.string(),
-  contains: jsonSchema,
-  starts_with: z.string(),
-  ends_with: z.string(),
-  length_gte: z.int().min(0),
-  length_lte: z.int().min(0),
-  schema: schemaDocumentSchema,
-  ref: nameSchema,
-} as const
-export type Operator = keyof typeof OPERATOR_OPERANDS
-export const OPERATORS = Object.keys(OPERATOR_OPERANDS) as [Operator, ...Operator[]]
-
-/** `{ path, <operator>: operand, … }`: every operator named must hold for the value at the path. */
-export const invariantSchema = z
-  .strictObject({
-    path: pathSchema,
-    message: z.string().max(500).optional(),
-    ...z.object(OPERATOR_OPERANDS).partial().shape,
-  })
-  .refine((item) => OPERATORS.some((operator) => item[operator] !== undefined), {
-    error: `needs at least one operator: ${OPERATORS.join(', ')}`,
-  })
-export type Invariant = z.infer<typeof invariantSchema>
 
 export const SIDE_EFFECTS = ['read', 'egress_read', 'write', 'destructive', 'admin', 'financial'] as const
 export const sideEffectSchema = z.enum(SIDE_EFFECTS)
@@ -72,8 +23,14 @@ export const priorToolSchema = z.strictObject({
   same: listOf(z.strictObject({ path: pathSchema, as: pathSchema })).optional(),
   /** One prior call opens one call: it is used up when this call is allowed. */
   consumes: z.boolean().optional(),
+  /** A newer run of the prior tool that does not meet the terms undoes what an older one proved. */
+  latest: z.boolean().optional(),
+  ...CONDITIONAL,
 })
-export const stepCountSchema = z.strictObject({ requires_step_count: z.strictObject({ gte: z.int().min(1) }) })
+export const stepCountSchema = z.strictObject({
+  requires_step_count: z.strictObject({ gte: z.int().min(1) }),
+  ...CONDITIONAL,
+})
 export const preconditionSchema = z.union([priorToolSchema, stepCountSchema])
 export type Precondition = z.infer<typeof preconditionSchema>
 
@@ -82,10 +39,17 @@ export const bindSchema = z.strictObject({
   name: nameSchema,
   /** An argument: the rule is kept for each of its values. */
   key: pathSchema.optional(),
+  /** The rows of the result, in each of which `key` and `path` are read. */
+  each: pathSchema.optional(),
   from: bindOriginSchema.default('output'),
   path: pathSchema,
 })
-export const refSchema = z.strictObject({ path: pathSchema, ref: nameSchema, key: pathSchema.optional() })
+export const refSchema = z.strictObject({
+  path: pathSchema,
+  ref: nameSchema,
+  key: pathSchema.optional(),
+  ...CONDITIONAL,
+})
 
 /**
  * Where a value may come from: the user's words; an argument of an earlier allowed call that has source rules itself;
@@ -129,6 +93,7 @@ export const sourceRuleSchema = z.strictObject({
   /** An address or identifier that was seen nowhere before. Absent: as `otherwise`. */
   invented: otherwiseSchema.optional(),
   otherwise: otherwiseSchema.default('block'),
+  ...CONDITIONAL,
 })
 export type SourceRule = z.infer<typeof sourceRuleSchema>
 
@@ -208,6 +173,7 @@ export const aggregateSchema = z
     function: aggregateFunctionSchema.default('sum'),
     lte: aggregateBoundSchema.optional(),
     lt: aggregateBoundSchema.optional(),
+    ...CONDITIONAL,
   })
   .refine((item) => item.lte !== undefined || item.lt !== undefined, { error: 'needs a bound: lte or lt' })
   .refine((item) => item.function === 'count' || item.path !== undefined, { error: 'sum and max need a path' })
@@ -219,17 +185,21 @@ export const envelopeSchema = z.strictObject({
   path: pathSchema,
   direction: envelopeDirectionSchema,
   tolerance_percent: z.number().min(0).max(100).default(0),
+  ...CONDITIONAL,
 })
 
 /** What an approver sees of a call. */
 export const checkpointContextSchema = z.strictObject({ label: z.string().min(1).max(128), path: pathSchema })
 export const onTimeoutSchema = z.enum(['deny', 'allow'])
 export const checkpointSchema = z.strictObject({
-  when: listOf(invariantSchema).default([]),
+  when: listOf(conditionSchema).default([]),
+  message: CONDITIONAL.message,
   reason: z.string().min(1).max(500),
   timeout_seconds: z.number().positive().default(LIMITS.checkpointTimeoutDefaultSeconds),
   on_timeout: onTimeoutSchema.default('deny'),
   context: listOf(checkpointContextSchema).default([]),
+  /** A call that a person has refused may be asked about again. */
+  ask_again: z.boolean().optional(),
 })
 export type Checkpoint = z.infer<typeof checkpointSchema>
 
@@ -248,6 +218,7 @@ export const hourSpanSchema = z.strictObject({
 export const hoursSchema = z.strictObject({
   time_zone: z.string().min(1).max(64),
   allow: z.array(hourSpanSchema).min(1).max(32),
+  ...CONDITIONAL,
 })
 export type Hours = z.infer<typeof hoursSchema>
 
@@ -268,9 +239,13 @@ export const contractTransitionsSchema = z.strictObject({
   valid_in_phases: listOf(nameSchema).min(1).optional(),
   advances_to: nameSchema.optional(),
 })
+/** A label of a rule, by itself or with conditions. */
+export const labelRuleSchema = z.union([labelSchema, z.strictObject({ label: labelSchema, ...CONDITIONAL })])
+export type LabelRule = z.infer<typeof labelRuleSchema>
+export const labelOf = (rule: LabelRule): string => (typeof rule === 'string' ? rule : rule.label)
 export const labelRulesSchema = z.strictObject({
-  deny_when: listOf(labelSchema).optional(),
-  adds: listOf(labelSchema).optional(),
+  deny_when: listOf(labelRuleSchema).optional(),
+  adds: listOf(labelRuleSchema).optional(),
   /** New sessions of the same principal start with the labels that the call adds. */
   sticks_to: z.literal('principal').optional(),
 })

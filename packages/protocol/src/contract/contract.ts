@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { agentSchema, toolNameSchema } from '../base/ids.js'
 import { LIMITS } from '../base/limits.js'
+import { argumentRuleSchema, CONDITIONAL, nameSchema, schemaDocumentSchema } from './condition.js'
 import {
   aggregateSchema,
   allowOrBlockSchema,
@@ -12,16 +13,13 @@ import {
   evidenceClassSchema,
   executionConstraintsSchema,
   hoursSchema,
-  invariantSchema,
   labelRulesSchema,
-  nameSchema,
   policySchema,
   preconditionSchema,
   refSchema,
   resourceSchema,
   responseFormatSchema,
   resultColumnSchema,
-  schemaDocumentSchema,
   sideEffectSchema,
   sourceRuleSchema,
   surpriseLevelSchema,
@@ -43,7 +41,7 @@ export const contractSchema = z.strictObject({
   gate: allowOrBlockSchema.optional(),
   arguments: schemaDocumentSchema.optional(),
   assertions: assertionsSchema.optional(),
-  argument_value_invariants: listOf(invariantSchema).optional(),
+  argument_value_invariants: listOf(argumentRuleSchema).optional(),
   response_format_invariants: responseFormatSchema.optional(),
   transitions: contractTransitionsSchema.optional(),
   preconditions: listOf(preconditionSchema).optional(),
@@ -61,8 +59,9 @@ export const contractSchema = z.strictObject({
   execution_constraints: executionConstraintsSchema.optional(),
   checkpoint: z.union([checkpointSchema, listOf(checkpointSchema).min(1)]).optional(),
   policy: policySchema.optional(),
-  hours: hoursSchema.optional(),
+  hours: z.union([hoursSchema, listOf(hoursSchema).min(1)]).optional(),
   timeouts: timeoutsSchema.optional(),
+  message: CONDITIONAL.message,
 })
 export type Contract = z.input<typeof contractSchema>
 
@@ -116,7 +115,7 @@ export const sessionDefinitionSchema = z.strictObject({
   risk_defaults: z.partialRecord(sideEffectSchema, riskSchema).optional(),
   pricing: tableOf(z.string().min(1), pricePattern).optional(),
   policy: policySchema.optional(),
-  hours: hoursSchema.optional(),
+  hours: z.union([hoursSchema, listOf(hoursSchema).min(1)]).optional(),
   provider_constraints: providerConstraintsSchema.optional(),
   surprise: surpriseLevelSchema.optional(),
 })

@@ -18,10 +18,10 @@ export const CONTRACT_KEYS: Readonly<Record<keyof Contract, string>> = {
   response_format_invariants: 'rules for `finish_reason` and `content` of the response that contains the call',
   transitions: '`valid_in_phases`: where the tool may be called; `advances_to`: the phase that follows',
   preconditions:
-    '`requires_prior_tool`, optionally with `with_output`, `same` and `consumes` (one earlier call opens one call), or `requires_step_count`',
+    '`requires_prior_tool`, optionally with `with_output`, `same`, `latest` (only the newest call counts) and `consumes` (one earlier call opens one call), or `requires_step_count`; like all rules that restrict, optionally with `when` and `message`',
   forbids_after: 'tools that may not be called after this one',
   binds:
-    'names for values from the arguments or the result, set when the call commits; with `key`, one for each value of an argument',
+    'names for values from the arguments or the result, set when the call commits; with `key`, one for each value of an argument; with `each`, one for each row of the result',
   refs: 'arguments that must equal a bound value, with `key` the one bound for the same key',
   sources:
     'where the value of an argument may come from; `otherwise: block`, `ask` or `note`; `dictated`, `quoted` and `invented` say the same of dates, quotes and made-up addresses',
@@ -33,15 +33,17 @@ export const CONTRACT_KEYS: Readonly<Record<keyof Contract, string>> = {
   envelopes:
     'limits relative to an established value: `at_most`, `at_least`, `within`; with `key`, to the one of the same key, without it to the strictest of the session',
   establishes:
-    'values that envelopes refer to, set when the call commits; with `key`, one for each value of an argument',
+    'values that envelopes refer to, set when the call commits; with `key`, one for each value of an argument; with `each`, one for each row of the result',
   labels:
     '`deny_when`: labels that forbid the call; `adds`: labels that the call adds; with `sticks_to: principal`, new sessions of the same principal start with them',
   resources: 'what the call locks against other sessions of its workflow',
   execution_constraints: 'rules that the tool wrapper checks just before the tool runs',
   checkpoint: 'when a person must approve the call; one trigger or a list',
   policy: '`cedar`: who may call the tool; needs a principal',
-  hours: "`time_zone` and `allow`: when the tool may be called, by the server's clock",
+  hours:
+    "`time_zone` and `allow`: when the tool may be called, by the server's clock; one or a list, of which all must allow the call",
   timeouts: '`total_ms`: how long the tool may run',
+  message: 'what the model reads when a rule of the contract blocks and has no `message` of its own',
 }
 
 /** The keys of session.yaml. */
@@ -58,7 +60,8 @@ export const SESSION_KEYS: Readonly<Record<keyof SessionDefinition, string>> = {
   risk_defaults: '`allow`, `block` or `checkpoint` for each side effect; applies to tools without a `gate`',
   pricing: 'price per million tokens for each provider/model pattern',
   policy: '`cedar`: who may use the session at all',
-  hours: "`time_zone` and `allow`: when any tool may be called, by the server's clock",
+  hours:
+    "`time_zone` and `allow`: when any tool may be called, by the server's clock; one or a list, of which all must allow the call",
   provider_constraints: '`block_incompatible` and `warn_incompatible` patterns for provider/model',
   surprise:
     '`alpha` and `scores`: in which share of requests a person may be asked about a call that is unlike those learned from',

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { toolNameSchema } from '../base/ids.js'
 import { LIMITS } from '../base/limits.js'
-import { nameSchema, pathSchema } from './contract-rules.js'
+import { CONDITIONAL, type Condition, nameSchema, pathSchema } from './condition.js'
 
 const UNIT_MS = { m: 60_000, h: 3_600_000, d: 86_400_000 } as const
 
@@ -30,19 +30,22 @@ interface WrittenLimit {
   readonly sum?: string | undefined
   readonly cost?: true | undefined
   readonly lte?: number | undefined
+  readonly when?: readonly Condition[] | undefined
 }
 
 /** What keeps a limit from being one, as the first sentence that helps. */
-function problemOf({ tool, per, max_calls, sum, cost, lte }: WrittenLimit): string | null {
+function problemOf({ tool, per, max_calls, sum, cost, lte, when = [] }: WrittenLimit): string | null {
   const counted = [max_calls, sum, cost].filter((value) => value !== undefined).length
   if (counted === 0)
     return 'needs what it counts: `max_calls: 3`, `sum: $.amount` with `lte`, or `cost: true` with `lte`'
   if (counted > 1) return 'counts one thing: keep one of `max_calls`, `sum` and `cost`, and write a second limit'
   if (max_calls === undefined && lte === undefined) return 'needs a bound: add `lte`'
   if (max_calls !== undefined && lte !== undefined) return '`max_calls` is the bound: remove `lte`'
-  const readsArguments = sum !== undefined || typeof per === 'object'
+  const isAboutCalls = ({ path, key }: Condition) => path !== undefined || key !== undefined
+  const readsArguments = sum !== undefined || typeof per === 'object' || when.some(isAboutCalls)
   if (cost === undefined) return readsArguments && tool === undefined ? 'reads arguments: name the `tool`' : null
   if (tool !== undefined) return 'the cost is that of model calls: remove `tool`'
+  if (when.length > 0) return 'the cost is that of model calls: remove `when`'
   return typeof per === 'object' ? 'the cost is that of model calls, which have no arguments: use another `per`' : null
 }
 
@@ -62,6 +65,7 @@ export const sharedLimitSchema = z
       .string()
       .regex(WINDOW, { error: WINDOW_FORM, abort: true })
       .refine((text) => windowMs(text) <= MOST_MS, { error: WINDOW_FORM }),
+    ...CONDITIONAL,
   })
   .superRefine((limit, context) => {
     const message = problemOf(limit)

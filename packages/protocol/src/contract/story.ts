@@ -3,7 +3,7 @@ import { BLOCK_REASON_NAMES } from '../base/block-reasons.js'
 import { labelSchema, toolNameSchema } from '../base/ids.js'
 import { jsonObjectSchema, jsonSchema } from '../base/json.js'
 import { LIMITS } from '../base/limits.js'
-import { pathSchema } from './contract-rules.js'
+import { pathSchema } from './condition.js'
 
 /** One call of a story, and what must be decided about it. */
 export const storyStepSchema = z

@@ -59,6 +59,7 @@ export const UNJUDGED_RULES = [
   'policy',
   'hours',
   'shared_limits',
+  'conditions',
 ] as const
 export const unjudgedRuleSchema = z.enum(UNJUDGED_RULES)
 export type UnjudgedRule = z.infer<typeof unjudgedRuleSchema>

@@ -67,6 +67,8 @@ export const providerCallSchema = z.strictObject({
   adds_labels: z.array(z.string()),
   amounts: z.record(z.string(), decimalSchema),
   consumes: z.array(openingSchema).optional(),
+  /** What earlier calls proved, and this one may not have: nobody sees its result. */
+  undoes: z.array(openingSchema).optional(),
 })
 export type ProviderCall = z.infer<typeof providerCallSchema>
 
@@ -94,6 +96,8 @@ export const ledgerReceiptSchema = z.strictObject({
   ),
   /** Why an allowed call was stopped before it ran: by a person, a constraint, a control. */
   block_reason: blockReasonSchema.optional(),
+  /** A person refused the call. Older ledgers do not say so, and their calls may be asked about again. */
+  refused: z.literal(true).optional(),
   /** Bindings and envelopes taken from the outputs; precondition keys whose with_output held. */
   binds: z.record(z.string(), factSchema),
   establishes: z.record(z.string(), decimalSchema),
@@ -104,6 +108,8 @@ export const ledgerReceiptSchema = z.strictObject({
   satisfies: z.array(z.string()),
   /** Precondition keys that this call opens for one later call each. */
   opens: z.array(z.string()).optional(),
+  /** Precondition keys whose newest run this call was, and did not meet. */
+  undoes: z.array(z.string()).optional(),
 })
 export type LedgerReceipt = z.infer<typeof ledgerReceiptSchema>
 

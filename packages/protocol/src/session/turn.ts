@@ -85,6 +85,9 @@ export const blockSchema = z.strictObject({
 })
 export type Block = z.infer<typeof blockSchema>
 
+/** Who denied a call where no person could be asked. */
+export const NOT_ASKED = 'countersign'
+
 export const checkpointTriggerSchema = z.strictObject({
   checkpoint_id: z.string(),
   reason: z.string(),

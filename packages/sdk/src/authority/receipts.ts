@@ -1,4 +1,4 @@
-import { type CompiledPath, checkStrictValue, compilePath, holdsNul, readByPath, saltedHash } from '@countersign/engine'
+import { checkStrictValue, holdsNul, readOutputs, saltedHash } from '@countersign/engine'
 import type { BlockReason, CaptureLevel, JsonValue, Outcome, Receipt } from '@countersign/protocol'
 import { writtenJson } from '../base/written-json.js'
 import type { OpenCall } from './open-calls.js'
@@ -76,10 +76,7 @@ function resultEvidence(
   result: JsonValue,
   salt: string,
 ): Pick<Receipt, 'result_hash' | 'result_unhashable' | 'outputs'> {
-  const paths = call.decision.output_paths.flatMap((path) => {
-    const compiled = compilePath(path)
-    return compiled.ok ? [compiled.path] : []
-  })
+  const { output_paths: paths } = call.decision
   const outputs = paths.length === 0 ? undefined : outputsAt(paths, readable(result))
   const hash = hashOf(result, salt)
   return { ...(hash === undefined ? UNHASHABLE : { result_hash: hash }), ...(outputs !== undefined && { outputs }) }
@@ -95,9 +92,9 @@ function hashOf(result: JsonValue, salt: string): string | undefined {
 }
 
 /** Undefined where a path cannot be asked about this result: the tool ran all the same, and its receipt must be made. */
-function outputsAt(paths: readonly CompiledPath[], result: JsonValue): Receipt['outputs'] {
+function outputsAt(paths: readonly string[], result: JsonValue): Receipt['outputs'] {
   try {
-    return readByPath(paths, result)
+    return readOutputs(paths, result)
   } catch {
     return undefined
   }

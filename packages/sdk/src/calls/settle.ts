@@ -103,7 +103,7 @@ export async function answerQuestion(session: SessionContext, id: string, given:
     verdicts.change(verdict)
     return verdict
   }
-  const decision = refusedDecision(call.decision, refused)
+  const decision = refusedDecision(call.decision, refused, session.authority().plan)
   const verdict = blockVerdict(decision, call.arguments)
   verdicts.change(verdict)
   session.notes.blocked(enforcementOf([decision], 'reject_all'))

@@ -1,7 +1,7 @@
 import { chmodSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import type { Contract } from '@countersign/protocol'
+import type { Condition, Contract, JsonObject } from '@countersign/protocol'
 import { afterAll, describe, expect, test } from 'vitest'
 import { proves } from '../../../../test/support/proves.js'
 import { prepareContracts, ReplayConfigError, validate } from '../index.js'
@@ -83,6 +83,25 @@ describe('validate', () => {
         contract_file: 'refund.yaml',
       },
     ])
+  })
+
+  proves('condition.validate', 'a rule with conditions on arguments is checked, one on the session is not', () => {
+    const rule = (when: Condition, lte: number) => ({ path: '$.amount', lte, when: [when] })
+    const contracts: Contract[] = [
+      {
+        tool: 'refund',
+        argument_value_invariants: [
+          rule({ path: '$.kind', equals: 'gift' }, 5),
+          rule({ label: 'untrusted' }, 1),
+          rule({ principal: '$.role', equals: 'clerk' }, 2),
+        ],
+      },
+    ]
+    const expected = (args: JsonObject) =>
+      validate(normalized(call('refund', args)), { contracts }).failures.map((failure) => failure.expected)
+    expect(expected({ amount: 9, kind: 'gift' })).toEqual([5])
+    expect(expected({ amount: 9, kind: 'return' })).toEqual([])
+    expect(expected({ amount: 9 })).toEqual([5])
   })
 
   proves(

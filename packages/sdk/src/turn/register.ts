@@ -2,7 +2,7 @@ import { checkExecution } from '@countersign/engine'
 import type { Decision } from '@countersign/protocol'
 import type { ProposalVerdict } from '../authority/authority.js'
 import type { OpenCall } from '../authority/open-calls.js'
-import { type Approver, askForApproval, refusedDecision } from '../session/core/checkpoints.js'
+import { askForApproval, refusedDecision } from '../session/core/checkpoints.js'
 import type { SessionContext } from '../session/core/session-context.js'
 import type { Answer } from './read-answer.js'
 
@@ -25,7 +25,7 @@ export async function register(
 ): Promise<RegisteredCalls> {
   const { approver, settings } = session
   const isLater = asksLater && approver.onCheckpoint === undefined
-  const answered = isLater ? askLater(calls) : await askPeople(calls, approver)
+  const answered = isLater ? askLater(calls) : await askPeople(calls, session)
   // Where no wrapper runs the tools, their constraints are checked before the program gets the calls.
   return settings.shared === null ? answered : withinConstraints(session, answered)
 }
@@ -77,15 +77,16 @@ function askLater(calls: RegisteredCalls): RegisteredCalls {
   return { ...calls, open: calls.open.filter((call) => !needsPerson(call)), asking }
 }
 
-async function askPeople(calls: RegisteredCalls, approver: Approver): Promise<RegisteredCalls> {
+async function askPeople(calls: RegisteredCalls, { approver, authority }: SessionContext): Promise<RegisteredCalls> {
   const asking = calls.open.filter(needsPerson)
   if (asking.length === 0) return calls
+  const { plan } = authority()
   const refused = new Map<OpenCall, Decision>()
   await Promise.all(
     asking.map(async (call) => {
       const result = await askForApproval(call, approver)
       call.approvals = result.approvals
-      if (result.refused !== null) refused.set(call, refusedDecision(call.decision, result.refused))
+      if (result.refused !== null) refused.set(call, refusedDecision(call.decision, result.refused, plan))
     }),
   )
   return withStopped(calls, refused)

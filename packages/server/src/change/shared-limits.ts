@@ -102,7 +102,10 @@ export function stickyLabelsOfProposal(
     callId !== null && sticks(plan, tool_name) ? adds_labels.map((label) => ({ label, callId })) : [],
   )
   // What the provider ran has run.
-  const ran = provider_calls.flatMap(({ tool_names }) => tool_names.flatMap((tool) => stickyLabelsOf(plan, tool)))
+  const added = new Set(provider_calls.flatMap(({ adds_labels }) => adds_labels))
+  const ran = provider_calls.flatMap(({ tool_names }) =>
+    tool_names.flatMap((tool) => stickyLabelsOf(plan, tool).filter((label) => added.has(label))),
+  )
   return changeOf(session, plan, { added: [...allowed, ...settledLabels(ran)], settled: [] })
 }
 
@@ -131,7 +134,7 @@ function changeOf({ fixed }: SessionRow, plan: Plan, change: Omit<StickyLabels, 
 }
 
 const stickyLabelsOf = (plan: Plan, tool: string): readonly string[] =>
-  sticks(plan, tool) ? (plan.contracts.get(tool)?.definition.labels?.adds ?? []) : []
+  sticks(plan, tool) ? (plan.contracts.get(tool)?.addsLabels ?? []).map(({ label }) => label) : []
 
 const sticks = (plan: Plan, tool: string): boolean =>
   plan.contracts.get(tool)?.definition.labels?.sticks_to !== undefined

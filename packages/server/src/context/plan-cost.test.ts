@@ -61,3 +61,13 @@ proves('isolation.cost', 'a root that a property named schema would replace stay
   const properties = { schema: { type: 'object' }, x: { $ref: '#/$defs/deep' } }
   expect(costOf({ arguments: { $defs, properties } })).toBeGreaterThan(1_000)
 })
+
+proves('condition.cost', 'conditions cost what they look at', () => {
+  const under = (when: readonly object[]) =>
+    costOf({ argument_value_invariants: [{ path: '$.amount', lte: 5, message: '$5 at most', when }] })
+  const plain = costOf({ argument_value_invariants: [{ path: '$.amount', lte: 5, message: '$5 at most' }] })
+  expect(plain).toBeLessThan(20)
+  expect(under([{ path: '$.to', regex: '^[a-z]{1,9}$' }]) - plain).toBeGreaterThan(60)
+  expect(under([{ path: '$..to', exists: true }])).toBe(Infinity)
+  expect(under([{ path: '$.to', contains: { a: 1 } }])).toBe(Infinity)
+})

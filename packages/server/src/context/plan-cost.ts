@@ -86,7 +86,11 @@ const memberAt = (root: unknown, reference: string): unknown =>
     .split('/')
     .reduce<unknown>((value, name) => (value as Record<string, unknown> | undefined)?.[name], root)
 
+/** What people write for people, or for a model. */
+const PROSE = new Set(['message', 'reason', 'description'])
+
 function costOfText(text: string, key: string): number {
+  if (PROSE.has(key)) return 1
   if (text.startsWith('$')) return PLAIN_PATH.test(text) ? (text.includes('[*]') ? COST_OF_ITEMS : 1) : Infinity
   if (key !== 'pattern' && key !== 'regex' && key !== 'not_regex') return 1
   const repeated = [...text.matchAll(/\{(\d+)(?:,(\d+))?/g)].map(([, least, most = least]) => Math.max(1, Number(most)))

@@ -1,5 +1,12 @@
 import type { Plan } from '@countersign/engine'
-import type { AggregateBound, CompiledContract, CompiledSession, Invariant, UnjudgedRule } from '@countersign/protocol'
+import type {
+  AggregateBound,
+  CompiledContract,
+  CompiledSession,
+  Condition,
+  Invariant,
+  UnjudgedRule,
+} from '@countersign/protocol'
 
 /** What a captured conversation says beside its calls. */
 export interface Recorded {
@@ -24,9 +31,10 @@ export function judgeablePlan(plan: CompiledSession, recorded: Recorded): Judgea
   const isTraced = ({ path, key }: Bind) => recorded.flows && key === undefined && isPlainPath(path)
   const bound = namesFrom(plan.contracts, 'binds', (bind) => !isTraced(bind))
   const established = namesFrom(plan.contracts, 'establishes', () => true)
+  const fromResults = namesFrom(plan.contracts, 'binds', () => true)
   const unjudged = new Map<string, readonly UnjudgedRule[]>()
   const contracts = plan.contracts.map((contract) => {
-    const cut = cutContract(contract, { bound, established, recorded })
+    const cut = cutContract(contract, { bound, established, fromResults, recorded })
     const kinds: UnjudgedRule[] = [
       ...cut.kinds,
       ...(plan.session.policy === undefined ? [] : (['policy'] as const)),
@@ -36,7 +44,8 @@ export function judgeablePlan(plan: CompiledSession, recorded: Recorded): Judgea
     if (kinds.length > 0) unjudged.set(contract.tool, [...new Set(kinds)])
     return cut.contract
   })
-  const { policy: _, shared_limits: __, ...session } = plan.session
+  // Nobody knows when the calls were made, so that hours say nothing.
+  const { policy: _, shared_limits: __, hours: ___, ...session } = plan.session
   return { compiled: { ...plan, session, contracts }, unjudged }
 }
 
@@ -74,12 +83,14 @@ function namesFrom(
 interface Cut {
   readonly bound: ReadonlySet<string>
   readonly established: ReadonlySet<string>
+  /** Bindings whose values are not known, even where it is known what equals them. */
+  readonly fromResults: ReadonlySet<string>
   readonly recorded: Recorded
 }
 
 function cutContract(
   given: CompiledContract,
-  { bound, established, recorded }: Cut,
+  { bound, established, fromResults, recorded }: Cut,
 ): { contract: CompiledContract; kinds: UnjudgedRule[] } {
   const contract: CompiledContract = structuredClone(given)
   const kinds: UnjudgedRule[] = []
@@ -88,26 +99,35 @@ function cutContract(
     if (kind !== null && left.length < (list?.length ?? 0)) kinds.push(kind)
     return left
   }
-  const withoutRefs = (list: readonly Invariant[] | undefined): Invariant[] =>
+  const isTold = (rule: object | string): boolean => {
+    const { when = [] } = rule as { readonly when?: readonly Condition[] }
+    return when.every(
+      ({ principal, bound: name }) => principal === undefined && !(name !== undefined && fromResults.has(name)),
+    )
+  }
+  /** Without the rules whose conditions read what was not recorded. */
+  const told = <T extends object | string>(list: readonly T[] | undefined): T[] => keep(list, isTold, 'conditions')
+  const withoutRefs = <T extends Invariant>(list: readonly T[] | undefined): T[] =>
     (list ?? []).flatMap((invariant) => {
       if (invariant.ref === undefined || !bound.has(invariant.ref)) return [invariant]
       kinds.push('refs')
       const { ref: _, path, message: __, ...operators } = invariant
-      return Object.keys(operators).length === 0 ? [] : [{ path, ...operators }]
+      const isEmpty = Object.keys(operators).every((key) => key === 'when')
+      return isEmpty ? [] : [{ path, ...operators } as T]
     })
-  contract.refs = keep(contract.refs, ({ ref }) => !bound.has(ref), 'refs')
+  contract.refs = keep(told(contract.refs), ({ ref }) => !bound.has(ref), 'refs')
   contract.binds = keep(contract.binds, ({ name }) => !bound.has(name), null)
-  contract.envelopes = keep(contract.envelopes, ({ name }) => !established.has(name), 'envelopes')
+  contract.envelopes = keep(told(contract.envelopes), ({ name }) => !established.has(name), 'envelopes')
   const isUnknown = (limit: AggregateBound | undefined) => typeof limit === 'object' && established.has(limit.ref)
-  contract.aggregates = keep(contract.aggregates, ({ lte, lt }) => !isUnknown(lte) && !isUnknown(lt), 'envelopes')
+  contract.aggregates = keep(told(contract.aggregates), ({ lte, lt }) => !isUnknown(lte) && !isUnknown(lt), 'envelopes')
   contract.establishes = keep(contract.establishes, ({ name }) => !established.has(name), null)
-  contract.argument_value_invariants = withoutRefs(contract.argument_value_invariants)
+  contract.argument_value_invariants = withoutRefs(told(contract.argument_value_invariants))
   if (contract.assertions !== undefined) {
     const { input_invariants, output_invariants } = contract.assertions
     if (input_invariants !== undefined && input_invariants.length > 0) kinds.push('input_invariants')
     contract.assertions = { output_invariants: withoutRefs(output_invariants) }
   }
-  contract.preconditions = (contract.preconditions ?? []).map((precondition) => {
+  contract.preconditions = told(contract.preconditions).map((precondition) => {
     if (!('requires_prior_tool' in precondition) || precondition.with_output === undefined) return precondition
     kinds.push('with_output')
     const { with_output: _, ...rest } = precondition
@@ -115,7 +135,15 @@ function cutContract(
   })
   if (contract.policy !== undefined) kinds.push('policy')
   if (contract.hours !== undefined) kinds.push('hours')
+  delete contract.hours
   delete contract.policy
+  contract.sources = told(contract.sources)
+  contract.checkpoint = told([contract.checkpoint ?? []].flat())
+  if (contract.checkpoint.length === 0) delete contract.checkpoint
+  if (contract.labels !== undefined) {
+    const { deny_when, adds } = contract.labels
+    contract.labels = { deny_when: told(deny_when), adds: told(adds) }
+  }
   if (!recorded.flows) contract.sources = keep(contract.sources, () => false, 'sources')
   return { contract, kinds }
 }

@@ -90,4 +90,5 @@ const UNJUDGED: Record<UnjudgedRule, string> = {
   policy: 'Policies',
   hours: 'Hours',
   shared_limits: 'Limits over all sessions',
+  conditions: 'Rules with conditions on the principal or on earlier results',
 }

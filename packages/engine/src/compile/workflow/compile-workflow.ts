@@ -1,8 +1,8 @@
 import { type WorkflowDefinition, workflowDefinitionSchema } from '@countersign/protocol'
 import { rootRoles } from '../../contract/workflow-roles.js'
-import { type CompileNote, inOrder, writePlace } from '../compile-note.js'
-import type { Problem } from '../problem.js'
 import { type ContractSource, type ReadSource, readSource } from '../read-source.js'
+import { type CompileNote, inOrder, writePlace } from '../report/compile-note.js'
+import type { Problem } from '../report/problem.js'
 import { shapeNotes } from '../shape-notes.js'
 import { workflowProblems } from './workflow-problems.js'
 

@@ -1,8 +1,8 @@
 import type { WorkflowDefinition } from '@countersign/protocol'
 import { rootRoles } from '../../contract/workflow-roles.js'
 import { suggestName } from '../../text/closest-name.js'
-import { FIXES } from '../fixes.js'
-import type { Problem } from '../problem.js'
+import { FIXES } from '../report/fixes.js'
+import type { Problem } from '../report/problem.js'
 
 type Edge = NonNullable<WorkflowDefinition['handoffs']>[number]
 

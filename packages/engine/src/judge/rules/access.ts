@@ -4,7 +4,7 @@ import type { PolicyResult, PreparedPolicy } from '../../contract/cedar.js'
 import { lookUp } from '../../json/look-up.js'
 import type { SessionState } from '../../state/state.js'
 import type { Tally } from '../../state/tally.js'
-import { block, quoted, type Rule, type ToolContext, type ToolRule } from './rule.js'
+import { advised, block, quoted, type Rule, type ToolContext, type ToolRule } from './rule.js'
 
 export const killed: ToolRule = ({ state, contract }) =>
   state.status === 'KILLED'
@@ -80,23 +80,32 @@ function firstUsed(tools: ReadonlySet<string>, { used }: SessionState, tally: Ta
 const FEW_TOOLS = 64
 
 /** The hours of the tool and those of the session must both allow the call. */
-export const outsideHours: ToolRule = ({ tool, contract, plan, nowMs, isTimed }) => {
-  if (!isTimed || (plan.hours === null && contract?.hours == null)) return null
-  const closed = [plan.hours, contract?.hours ?? null].find((hours) => hours !== null && !hours.contains(nowMs))
-  if (closed == null) return null
+export const outsideHours: ToolRule = ({ tool, contract, nowMs, isTimed, hours }) => {
+  if (!isTimed || (hours.length === 0 && (contract === null || contract.hours.length === 0))) return null
+  const closed = [...hours, ...(contract?.hours ?? [])].find((one) => !one.contains(nowMs))
+  if (closed === undefined) return null
   return block('forbidden_tool', contract, {
     detail: 'hours',
-    remedy: `${quoted(tool)} may be called ${closed.text}; it is ${closed.clock(nowMs)} there. Go on without it until then.`,
+    ...advised(
+      `${quoted(tool)} may be called ${closed.text}; it is ${closed.clock(nowMs)} there.`,
+      'Go on without it until then.',
+      [closed],
+    ),
   })
 }
 
 export const labelGate: ToolRule = ({ tool, contract, state, tally }) => {
   if (state.labels.length === 0 && tally.labels.size === 0) return null
-  const label = [...state.labels, ...tally.labels].find((name) => contract?.denyWhen.has(name))
-  if (label === undefined) return null
+  if (contract === null || contract.denials.length === 0) return null
+  const has = new Set([...state.labels, ...tally.labels])
+  const denials = contract.denials.filter(({ label }) => has.has(label))
+  const [first] = denials
+  if (first === undefined) return null
+  const label = [...has].find((name) => denials.some((denial) => denial.label === name))
+  const denying = denials.filter((denial) => denial.label === label)
   return block('forbidden_tool', contract, {
     detail: 'label_gate',
-    remedy: `${quoted(tool)} may not be used in a session labelled "${label}". Go on without it.`,
+    ...advised(`${quoted(tool)} may not be used in a session labelled "${label}".`, 'Go on without it.', denying),
   })
 }
 

@@ -1,5 +1,5 @@
 import { type ContractFailure, type JsonValue, LIMITS } from '@countersign/protocol'
-import type { PreparedBound } from '../../contract/plan.js'
+import type { PreparedAggregate, PreparedBound } from '../../contract/plan.js'
 import { compareDecimals, decimalText } from '../../json/decimal.js'
 import { lookUp } from '../../json/look-up.js'
 import { establishedAs } from '../../state/kept-values.js'
@@ -7,7 +7,7 @@ import { MINUTE_MS } from '../../state/state.js'
 import { type Added, totalWith } from './amounts.js'
 import { slotFor } from './call-keys.js'
 import { tooManyKeys } from './keys.js'
-import { argumentPath, argumentsAt, block, type CallContext, type Finding, quoted, type Rule } from './rule.js'
+import { advised, argumentPath, argumentsAt, block, type CallContext, type Finding, quoted, type Rule } from './rule.js'
 import { sharedLimitReached } from './shared-limits.js'
 
 /** The first limit of the session that this call would exceed. */
@@ -110,6 +110,7 @@ export const aggregatePathMissing: Rule = ({ call, contract, amounts, draws }) =
   return block('aggregate_path_missing', contract, {
     detail: amounts.unusable.map(({ aggregate }) => aggregate.name).join(', '),
     remedy: `Give ${paths} as ${usable(amounts.unusable)}.`,
+    rules: amounts.unusable.map(({ aggregate }) => aggregate),
     failures,
   })
 }
@@ -140,6 +141,7 @@ function sharedAmountMissing(
   return block('aggregate_path_missing', contract, {
     detail: unusableAmounts.map(({ limit }) => limit.name).join(', '),
     remedy: `Give ${paths} as ${usable(unusableAmounts)}.`,
+    rules: unusableAmounts.map(({ limit }) => limit),
     failures,
   })
 }
@@ -149,11 +151,13 @@ export const aggregateLimit: Rule = (context) => {
   if (amounts.added.length === 0) return null
   const failures: ContractFailure[] = []
   const remedies: string[] = []
+  const rules: PreparedAggregate[] = []
   for (const added of amounts.added) {
     const { aggregate } = added
     const total = totalWith(added, state, tally)
     const exceeded = exceededBound(added, total, context)
     if (exceeded === null) continue
+    rules.push(aggregate)
     const { operator, bound } = exceeded
     const path = aggregate.path === null ? argumentsAt(call.index) : argumentPath(call.index, aggregate.path.expression)
     const message = `${aggregate.function} "${aggregate.name}" would be ${total}`
@@ -165,7 +169,7 @@ export const aggregateLimit: Rule = (context) => {
   if (failures.length === 0) return null
   return block('aggregate_limit_exceeded', contract, {
     detail: amounts.added.map(({ aggregate }) => aggregate.name).join(', '),
-    remedy: `${remedies.join(' ')} Lower the value or go on without the call.`,
+    ...advised(remedies.join(' '), 'Lower the value or go on without the call.', rules),
     failures,
   })
 }

@@ -41,6 +41,12 @@ function hashOfKey(salt: string, text: string): string {
   return sha256Hex(`${salt.length}:${salt}:${text}`).slice(0, HASH_LENGTH)
 }
 
+/** Where a value stands that is kept under a name for the key that an argument gives. Null: it can be no key. */
+export function slotOfKey(name: string, key: JsonValue | undefined, salt: string): string | null {
+  const text = argumentKey(key)
+  return text === null ? null : slotOf(name, hashOfKey(salt, text))
+}
+
 /** 128 bits: two keys of one session never share a hash. */
 const HASH_LENGTH = 32
 

@@ -1,11 +1,13 @@
 import type { JsonObject, JsonValue } from '@countersign/protocol'
 import type { Plan } from '../../contract/plan.js'
 import type { PreparedSharedLimit, UsedBucket } from '../../contract/shared-limit.js'
+import type { Scene } from '../../contract/when/condition.js'
 import { addDecimals, decimalText, isAmount } from '../../json/decimal.js'
 import { sha256Hex } from '../../json/hash.js'
 import type { Tally } from '../../state/tally.js'
 import { foldedText } from '../../text/folded-text.js'
 import { argumentKey, keyText } from './call-keys.js'
+import { unlessFailing } from './scene.js'
 
 /** Whose session it is, as far as limits that sessions share ask. */
 export interface LimitParty {
@@ -43,14 +45,15 @@ export interface CallDraws {
 
 export const NO_DRAWS: CallDraws = { draws: [], nameless: [], unusableKeys: [], unusableAmounts: [] }
 
-/** What a call takes. `args` is null if they could not be read; the call is blocked then. */
+/** What a call takes. `args` is null if they could not be read; the call is blocked then. Without a scene all limits count. */
 export function drawsOf(
   { shared }: Pick<Plan, 'shared'>,
   counts: Pick<SharedCounts, 'salt' | 'party'>,
   tool: string,
-  args: JsonObject | null,
+  { args, scene }: { readonly args: JsonObject | null; readonly scene: Scene | null },
 ): CallDraws {
-  const limits = shared === null ? [] : shared.of(tool)
+  const all = shared === null ? [] : shared.of(tool)
+  const limits = scene === null ? all : unlessFailing(scene)(all)
   if (limits.length === 0 || args === null) return NO_DRAWS
   const found = {
     draws: [] as Draw[],

@@ -1,6 +1,7 @@
 import type { ContractFailure, JsonValue } from '@countersign/protocol'
 import { findIn, foundBy } from '../../contract/check-invariant.js'
 import type { PreparedContract, PreparedEnvelope, SlotUse } from '../../contract/plan.js'
+import type { Conditional } from '../../contract/when/condition.js'
 import { addDecimals, compareDecimals, decimalText, multiplyDecimals, subtractDecimals } from '../../json/decimal.js'
 import { establishedAs } from '../../state/kept-values.js'
 import type { Extremes } from '../../state/state.js'
@@ -22,6 +23,8 @@ export const envelopeNotEstablished: Rule = (context) => {
   return block('envelope_not_established', contract, {
     detail: named,
     remedy: `Call ${makers.slice(0, 8).join(' or ')} first${forKeys}: it sets the bound "${named}".`,
+    fact: `The bound "${named}" is not set yet${forKeys}.`,
+    rules: missing.map(({ rule }) => rule),
     failures: missing.map(({ name, path, operator, key }) => ({
       path: path === null ? argumentsAt(call.index) : argumentPath(call.index, path.expression),
       operator,
@@ -32,6 +35,7 @@ export const envelopeNotEstablished: Rule = (context) => {
 
 /** A rule that needs an established value: an envelope, or an aggregate bounded by one. */
 interface EnvelopeUse extends SlotUse {
+  readonly rule: Conditional
   readonly path: PreparedEnvelope['path'] | null
   readonly operator: string
 }
@@ -39,10 +43,13 @@ interface EnvelopeUse extends SlotUse {
 function usesOf({ envelopes, aggregates }: PreparedContract): readonly EnvelopeUse[] {
   if (envelopes.length === 0 && aggregates.length === 0) return NO_USES
   const uses: EnvelopeUse[] = []
-  for (const { name, key, slot, path, direction } of envelopes)
-    uses.push({ name, key, slot, path, operator: direction })
-  for (const { path, bounds } of aggregates) {
-    for (const { ref, operator } of bounds) if (ref !== null) uses.push({ ...ref, path, operator })
+  for (const rule of envelopes) {
+    const { name, key, slot, path, direction } = rule
+    uses.push({ name, key, slot, path, operator: direction, rule })
+  }
+  for (const rule of aggregates) {
+    const { path, bounds } = rule
+    for (const { ref, operator } of bounds) if (ref !== null) uses.push({ ...ref, path, operator, rule })
   }
   return uses
 }
@@ -59,6 +66,7 @@ export const envelopeViolation: Rule = ({ call, contract, state, keys }) => {
   if (contract === null || call.arguments === null || contract.envelopes.length === 0) return null
   const finder = findIn(call.arguments)
   const failures: ContractFailure[] = []
+  const rules: PreparedEnvelope[] = []
   for (const envelope of contract.envelopes) {
     const slot = slotFor(keys, envelope)
     const established = slot === null ? null : establishedAs(state, slot)
@@ -67,6 +75,7 @@ export const envelopeViolation: Rule = ({ call, contract, state, keys }) => {
     const source = established.low === established.high ? '' : ', the strictest value of this session'
     for (const { path, value } of foundBy(finder, envelope.path)) {
       if (isWithin(value, low, high)) continue
+      rules.push(envelope)
       failures.push({
         path: argumentPath(call.index, path),
         operator: envelope.direction,
@@ -82,6 +91,7 @@ export const envelopeViolation: Rule = ({ call, contract, state, keys }) => {
   if (failures.length === 0) return null
   return block('envelope_violation', contract, {
     remedy: `Correct ${failures.map(({ path, message }) => `${path}: ${message}`).join('; ')}.`,
+    rules,
     failures,
   })
 }

@@ -4,7 +4,7 @@ import type { PreparedContract } from '../../contract/plan.js'
 import type { ReadResponse } from '../../response/read-response.js'
 import type { ToolCall } from '../../response/tool-call.js'
 import { cutText } from '../../text/cut-text.js'
-import { argumentPath, argumentsAt, block, type CallContext, type Rule } from './rule.js'
+import { argumentPath, argumentsAt, block, type CallContext, type Finding, type Rule } from './rule.js'
 
 /** Checks the whole response, the form of the call, and what the contract requires of finish reason and content. */
 export const responseFormat: Rule = (context) => {
@@ -82,7 +82,12 @@ export const inputInvariant: Rule = ({ contract, inputFailures, tool }) => {
 export const argumentSchema: Rule = ({ call, contract }) => {
   const failures = contract === null ? NONE : schemaFailures(call, contract)
   if (failures.length === 0) return null
-  return block('argument_value_mismatch', contract, { detail: 'arguments', remedy: correct(failures), failures })
+  return block('argument_value_mismatch', contract, {
+    detail: 'arguments',
+    remedy: correct(failures),
+    rules: [],
+    failures,
+  })
 }
 
 export function schemaFailures(call: ToolCall, { argumentsSchema }: PreparedContract): ContractFailure[] {
@@ -98,13 +103,32 @@ export function schemaFailures(call: ToolCall, { argumentsSchema }: PreparedCont
   }))
 }
 
-export const argumentInvariants: Rule = ({ call, contract }) => {
+export const argumentInvariants = ({ call, contract }: Pick<CallContext, 'call' | 'contract'>): Block | null => {
   const failures = contract === null ? NONE : argumentFailures(call, contract)
-  if (failures.length === 0) return null
-  return block('argument_value_mismatch', contract, { remedy: correct(failures), failures })
+  if (contract === null || failures.length === 0) return null
+  return block('argument_value_mismatch', contract, {
+    remedy: correct(failures),
+    ...ownersOf(call, contract),
+    failures,
+  })
 }
 
-export function argumentFailures(call: ToolCall, contract: PreparedContract): ContractFailure[] {
+/** The words of an invariant stand in its failures; the contract's are for those that have none. */
+function ownersOf(
+  call: ToolCall,
+  { argumentInvariants, definition }: PreparedContract,
+): Pick<Finding, 'rules' | 'isTold'> {
+  const isSaid = definition.message !== undefined || argumentInvariants.some(({ because }) => because !== undefined)
+  if (!isSaid || call.arguments === null) return {}
+  const finder = findIn(call.arguments)
+  const rules = argumentInvariants.filter((rule) => checkInvariants([rule], finder, (path) => path).length > 0)
+  return { rules, isTold: rules.some(({ message }) => message !== undefined) }
+}
+
+export function argumentFailures(
+  call: ToolCall,
+  contract: Pick<PreparedContract, 'argumentInvariants'>,
+): ContractFailure[] {
   if (call.arguments === null || contract.argumentInvariants.length === 0) return NONE
   return checkInvariants(contract.argumentInvariants, findIn(call.arguments), (path) => argumentPath(call.index, path))
 }
@@ -113,7 +137,7 @@ export const outputInvariant: Rule = ({ contract, response }) => {
   if (contract === null || contract.outputInvariants.length === 0) return null
   const failures = response.outputFailures(contract)
   if (failures.length === 0) return null
-  return block('output_invariant_failed', contract, { remedy: correct(failures), failures })
+  return block('output_invariant_failed', contract, { remedy: correct(failures), rules: [], failures })
 }
 
 /** A path can contain keys that the model made up. */

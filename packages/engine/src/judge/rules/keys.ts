@@ -28,6 +28,7 @@ export const keyUnusable: Rule = ({ call, contract, keys, draws }) => {
   return block('argument_value_mismatch', contract, {
     detail: 'key',
     remedy: `Give ${paths} as text of at most ${LIMITS.keyLength} characters${isHidden ? ', none of them invisible,' : ''} or as a number.`,
+    rules: [],
     failures,
   })
 }
@@ -62,7 +63,7 @@ const TOO_MANY_IN_ALL: Finding = {
 }
 
 /** How many keys a session keeps of all names together, with what opens later calls. */
-const allKeys = ({ keyCounts = NONE, openings = NONE }: SessionState): number =>
+export const allKeys = ({ keyCounts = NONE, openings = NONE }: SessionState): number =>
   sumOf(keyCounts, (count) => count) + sumOf(openings, sizeOf)
 
 const NONE = Object.freeze({})

@@ -6,7 +6,7 @@ import type { CompiledPath } from '../../json/json-path.js'
 import { lookUp } from '../../json/look-up.js'
 import { openingsLeft, openingsOf } from '../../state/kept-values.js'
 import { openingName } from '../../state/tally.js'
-import { block, quoted, type Rule, type ToolContext, type ToolRule } from './rule.js'
+import { advised, block, type Finding, quoted, type Rule, type ToolContext, type ToolRule } from './rule.js'
 
 /** A precondition that no arguments can meet yet. */
 export const preconditionMissing: ToolRule = (context) => {
@@ -22,7 +22,9 @@ export const preconditionNotMet: Rule = (context) => {
   const missing = preconditionMissing(context)
   if (missing !== null || contract === null || call.arguments === null) return missing
   for (const precondition of contract.preconditions) {
-    if (precondition.kind !== 'tool' || (precondition.same.length === 0 && !precondition.consumes)) continue
+    if (precondition.kind !== 'tool') continue
+    const { latest, consumes, same } = precondition
+    if (same.length === 0 && !consumes && !latest) continue
     const witness = witnessOf(precondition.same, call.arguments, salt)
     const paths = precondition.same.map(({ expression }) => expression).join(', ')
     if (precondition.consumes) {
@@ -30,18 +32,43 @@ export const preconditionNotMet: Rule = (context) => {
       const forSame = paths === '' ? '' : ` for the same ${paths}`
       return block('precondition_not_met', contract, {
         detail: `${precondition.tool}: used up`,
-        remedy: `Each call of ${quoted(tool)} needs a call of "${precondition.tool}" of its own. Call "${precondition.tool}" first${forSame}.`,
+        ...advised(ofItsOwn(tool, precondition), `Call "${precondition.tool}" first${forSame}.`, [precondition]),
       })
     }
+    if (latest && isRunning({ key: precondition.key, witness }, context)) {
+      return block('precondition_not_met', contract, {
+        detail: `${precondition.tool}: running`,
+        ...advised(
+          `An earlier call of this response runs "${precondition.tool}" again, and its newest result counts.`,
+          `Wait for the result, then call ${quoted(tool)}.`,
+          [precondition],
+        ),
+      })
+    }
+    if (same.length === 0) continue
     const known = lookUp(state.satisfied, precondition.key)
     if (witness !== null && Array.isArray(known) && known.includes(witness)) continue
     return block('precondition_not_met', contract, {
       detail: `${precondition.tool}: another ${paths}`,
       remedy: `Call "${precondition.tool}" first for the same ${paths} as in this call of ${quoted(tool)}.`,
+      fact: `${quoted(tool)} needs a call of "${precondition.tool}" first for the same ${paths}.`,
+      rules: [precondition],
     })
   }
   return null
 }
+
+/** An earlier call of the same response may undo what was proved: for these values, or for any. */
+function isRunning({ key, witness }: Opening, { tally }: ToolContext): boolean {
+  return tally.reruns.has(openingName({ key, witness })) || tally.reruns.has(openingName({ key, witness: null }))
+}
+
+/** What a run of a tool proves anew or undoes, once it is allowed. */
+export const rerunsOf = (
+  provides: PreparedContract['provides'],
+  witnesses: Readonly<Record<string, string>>,
+): Opening[] =>
+  provides.flatMap(({ key, latest }) => (latest ? [{ key, witness: lookUp(witnesses, key) ?? null }] : []))
 
 /** A witness is null if the precondition compares no values, or if the call does not give one of them. */
 function isOpen(opening: Opening, { state, tally }: ToolContext): boolean {
@@ -73,29 +100,39 @@ export function witnessOf(paths: readonly CompiledPath[], args: JsonObject, salt
   return saltedHash(salt, values)
 }
 
-function missingFor(precondition: PreparedPrecondition, { tool, state }: ToolContext) {
+type NeedsTool = Extract<PreparedPrecondition, { kind: 'tool' }>
+
+const ofItsOwn = (tool: string, precondition: NeedsTool): string =>
+  `Each call of ${quoted(tool)} needs a call of "${precondition.tool}" of its own.`
+
+function missingFor(precondition: PreparedPrecondition, { tool, state }: ToolContext): Finding | null {
+  const rules = [precondition]
   if (precondition.kind === 'steps') {
     const { atLeast } = precondition
     if (state.stateVersion >= atLeast) return null
     return {
       detail: `steps ${state.stateVersion} of ${atLeast}`,
       remedy: `${quoted(tool)} needs ${atLeast} completed steps before it; there are ${state.stateVersion}.`,
+      rules,
     }
   }
   if (precondition.consumes) {
     for (const _ in openingsOf(state, precondition.key)) return null
     return {
       detail: precondition.tool,
-      remedy: `Each call of ${quoted(tool)} needs a call of "${precondition.tool}" of its own. Call "${precondition.tool}" first and wait for its result.`,
+      ...advised(ofItsOwn(tool, precondition), `Call "${precondition.tool}" first and wait for its result.`, rules),
     }
   }
   if (lookUp(state.satisfied, precondition.key) !== undefined) return null
   const hadCalls = (lookUp(state.committed, precondition.tool) ?? 0) > 0
+  const fact = `${quoted(tool)} needs a call of "${precondition.tool}" first${precondition.result}.`
   return {
     detail: precondition.tool,
     remedy: hadCalls
-      ? `${quoted(tool)} needs a call of "${precondition.tool}" with another result than the ones so far.`
+      ? `${quoted(tool)} needs a call of "${precondition.tool}" with another result than the ones so far${precondition.result}.`
       : `Call "${precondition.tool}" first and wait for its result, then call ${quoted(tool)}.`,
+    fact,
+    rules,
   }
 }
 
@@ -108,7 +145,11 @@ export const resourceHeld: Rule = ({ call, contract, heldResources, tool }) => {
     if (holder === null) continue
     return block('precondition_not_met', contract, {
       detail: 'resource_conflict',
-      remedy: `Another session (${holder}) is working on ${quoted(key ?? '')}. Wait for it, then call ${quoted(tool)} again.`,
+      ...advised(
+        `Another session (${holder}) is working on ${quoted(key ?? '')}.`,
+        `Wait for it, then call ${quoted(tool)} again.`,
+        [],
+      ),
     })
   }
   return null

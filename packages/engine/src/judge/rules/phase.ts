@@ -1,4 +1,4 @@
-import { block, oneOf, type Rule, type ToolRule } from './rule.js'
+import { advised, block, oneOf, type Rule, type ToolRule } from './rule.js'
 
 /** If the calls of a response lead to different phases, none of the moves is made. */
 export const ambiguousPhase: Rule = ({ tool, contract, response }) => {
@@ -7,7 +7,11 @@ export const ambiguousPhase: Rule = ({ tool, contract, response }) => {
   const phases = [...response.targets].sort()
   return block('ambiguous_phase_transition', contract, {
     detail: phases.join(', '),
-    remedy: `The calls of this response lead to different phases (${phases.join(', ')}). Call "${tool}" without the others, or leave it out.`,
+    ...advised(
+      `The calls of this response lead to different phases (${phases.join(', ')}).`,
+      `Call "${tool}" without the others, or leave it out.`,
+      [],
+    ),
   })
 }
 
@@ -20,6 +24,7 @@ export const illegalPhase: ToolRule = ({ tool, contract, plan, state }) => {
     return block('illegal_phase_transition', contract, {
       detail: `phase ${phase}`,
       remedy: `"${tool}" can be called in phase ${oneOf(valid)}; the session is in ${phase}.`,
+      rules: [],
     })
   }
   if (target === undefined || target === phase || plan.phases.moves.get(phase)?.has(target) === true) return null
@@ -28,5 +33,6 @@ export const illegalPhase: ToolRule = ({ tool, contract, plan, state }) => {
   return block('illegal_phase_transition', contract, {
     detail: `${phase} -> ${target}`,
     remedy: `"${tool}" would move the session from ${phase} to ${target}, which is not allowed; ${onward}.`,
+    rules: [],
   })
 }

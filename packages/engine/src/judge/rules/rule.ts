@@ -6,7 +6,9 @@ import {
   LIMITS,
   type UnmatchedPolicy,
 } from '@countersign/protocol'
+import type { PreparedHours } from '../../contract/hours.js'
 import type { Plan, PreparedBind, PreparedContract } from '../../contract/plan.js'
+import type { Conditional } from '../../contract/when/condition.js'
 import type { ReadResponse } from '../../response/read-response.js'
 import type { ResponseView } from '../../response/response-view.js'
 import type { ToolCall } from '../../response/tool-call.js'
@@ -42,6 +44,8 @@ export interface ToolContext {
   readonly isTimed: boolean
   /** Null: limits that sessions share are not judged here. */
   readonly shared: SharedCounts | null
+  /** The session's hours that apply. */
+  readonly hours: readonly PreparedHours[]
 }
 
 /** What the rules know about a proposed call. */
@@ -54,7 +58,7 @@ export interface CallContext extends ToolContext {
   readonly draws: CallDraws
   /** What the cost of the response takes of shared limits. */
   readonly spends: readonly Draw[]
-  readonly checkpoints: number
+  readonly checkpoints: readonly AskedCheckpoint[]
   readonly sourceViolations: readonly SourceViolation[]
   readonly response: ResponseContext
   readonly salt: string
@@ -62,6 +66,11 @@ export interface CallContext extends ToolContext {
   readonly spent: string
   readonly inputFailures: readonly ContractFailure[]
   readonly heldResources: ((key: string, mode: 'exclusive' | 'shared') => string | null) | null
+}
+
+/** A question about a call, and whether it may be asked again once a person has said no. */
+export interface AskedCheckpoint extends Pick<Conditional, 'message'> {
+  readonly asksAgain: boolean
 }
 
 /** What all calls of one response share. */
@@ -77,8 +86,14 @@ export interface ResponseContext {
 
 /** What a rule found, before it becomes a block. */
 export interface Finding {
-  /** One sentence that the model can act on. */
+  /** What the model can act on. */
   readonly remedy: string
+  /** The part of the remedy that stays where the owner's words replace our advice; absent: all of it. */
+  readonly fact?: string
+  /** The rules that block, whose owner may have something to say. Absent: no rule of a contract does. */
+  readonly rules?: readonly Pick<Conditional, 'message' | 'because'>[]
+  /** What the owner says stands in the remedy already. */
+  readonly isTold?: boolean
   readonly detail?: string
   readonly failures?: readonly ContractFailure[]
   readonly sharedLimit?: Block['shared_limit']
@@ -90,12 +105,32 @@ export function block(reason: BlockReason, contract: PreparedContract | null, fi
   return {
     reason,
     ...(finding.detail === undefined ? {} : { detail: plainText(finding.detail, SHOWN_VALUE_LENGTH) }),
-    remedy: plainText(finding.remedy, SHOWN_REMEDY_LENGTH),
+    remedy: plainText(remedyOf(finding, contract), SHOWN_REMEDY_LENGTH),
     failures: firstFailures(finding.failures ?? []).map((failure) => ({ ...failure, ...named })),
     ...named,
     ...(finding.sharedLimit === undefined ? {} : { shared_limit: finding.sharedLimit }),
   }
 }
+
+/** A fact with our advice, for which the owner of the rules may have better words. */
+export const advised = (
+  fact: string,
+  advice: string,
+  rules: NonNullable<Finding['rules']>,
+): Pick<Finding, 'remedy' | 'fact' | 'rules'> => ({ remedy: `${fact} ${advice}`, fact, rules })
+
+/** What the model reads: the fact, what the owner of the rule says or else our advice, and why the rule applies. */
+export function remedyOf({ remedy, fact, rules, isTold }: Finding, contract: PreparedContract | null): string {
+  if (rules === undefined) return remedy
+  const own = rules.flatMap(({ message }) => message ?? [])
+  const messages = own.length > 0 ? own : [contract?.definition.message ?? []].flat()
+  const told =
+    messages.length === 0 || isTold === true ? remedy : [fact ?? remedy, ...new Set(messages.map(asSentence))].join(' ')
+  const reasons = new Set(rules.flatMap(({ because }) => because ?? []))
+  return reasons.size === 0 ? told : `${told} The rule applies because ${[...reasons].join(' and ')}.`
+}
+
+const asSentence = (words: string): string => (/[.!?]$/.test(words) ? words : `${words}.`)
 
 const SHOWN_VALUE_LENGTH = 1_024
 const SHOWN_REMEDY_LENGTH = 3_072

@@ -2,7 +2,7 @@ import type { Plan } from '../../contract/plan.js'
 import { freesAtMs, liveBuckets, type PreparedSharedLimit, sumOf } from '../../contract/shared-limit.js'
 import { addDecimals, compareDecimals, subtractDecimals } from '../../json/decimal.js'
 import { type Draw, knownDraws, type SharedCounts } from './draws.js'
-import { argumentPath, argumentsAt, type CallContext, type Finding, quoted } from './rule.js'
+import { advised, argumentPath, argumentsAt, type CallContext, type Finding, quoted } from './rule.js'
 
 /** The first shared limit that has no room for this call. */
 export function sharedLimitReached({ shared, draws, spends, tally, nowMs, call }: CallContext): Finding | null {
@@ -71,12 +71,12 @@ function exceeded(
   const left = compareDecimals(before, most) < 0 ? subtractDecimals(most, before) : '0'
   const freesAt = freesAtMs(limit, live, amount, taken)
   const when = freesAt === null ? '' : ` There is room again from ${new Date(freesAt).toISOString()}.`
-  const action = freesAt === null ? ' Lower the value or go on without the call.' : ' Go on without it until then.'
-  const remedy = `${quoted(name)} allows ${most} within ${definition.window} for ${SCOPE_WORDS[limit.per]}, over all sessions; ${left} is left.${when}${action}`
+  const action = freesAt === null ? 'Lower the value or go on without the call.' : 'Go on without it until then.'
+  const fact = `${quoted(name)} allows ${most} within ${definition.window} for ${SCOPE_WORDS[limit.per]}, over all sessions; ${left} is left.${when}`
   return {
     block: {
       detail: 'shared_limit',
-      remedy,
+      ...advised(fact, action, [limit]),
       sharedLimit: { name, left, frees_at: freesAt === null ? null : new Date(freesAt).toISOString() },
     },
     values: {

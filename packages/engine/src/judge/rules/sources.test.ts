@@ -20,6 +20,8 @@ const prepared = (rule: SourceRule): PreparedSource => ({
   rule,
   steps: sourceSteps(rule.path) ?? [],
   known: new Set(rule.known?.hashes),
+  when: [],
+  message: undefined,
 })
 
 const columns: Record<string, ResultColumn[]> = {

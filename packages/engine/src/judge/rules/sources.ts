@@ -51,7 +51,7 @@ export function judgeSources(
   const violations: SourceViolation[] = []
   leaves.forEach((leaf, index) => {
     const source = ruleFor(leaf, sources)
-    if (source === undefined) return
+    if (source === undefined || source.isIdle === true) return
     const { rule } = source
     if (rule.role === 'choice') return
     if (typeof leaf.value === 'number' && rule.numbers !== true && rule.dictated === undefined) return
@@ -141,12 +141,17 @@ function isExplained({ from }: SourceRule, part: Pick<Part, 'kind' | 'sources'>,
 function ruleFor(leaf: Leaf, sources: readonly PreparedSource[]): PreparedSource | undefined {
   let closest: PreparedSource | undefined
   for (const source of sources) {
-    if (source.rule.path === leaf.path) return source
-    if (!covers(source, leaf)) continue
-    if (closest === undefined || source.steps.length > closest.steps.length) closest = source
+    const isNamed = source.rule.path === leaf.path
+    if (isNamed && source.isIdle !== true) return source
+    if (!isNamed && (closest?.rule.path === leaf.path || !covers(source, leaf))) continue
+    if (closest === undefined || isNamed || isBetter(source, closest)) closest = source
   }
   return closest
 }
+
+/** More specific, or as specific and judging. */
+const isBetter = (source: PreparedSource, closest: PreparedSource): boolean =>
+  source.steps.length > closest.steps.length || (closest.isIdle === true && source.rule.path === closest.rule.path)
 
 const covers = ({ steps }: PreparedSource, { location, isKey }: Leaf): boolean =>
   isKey === true ? coversKey(steps, location) : coversLocation(steps, location)
@@ -155,7 +160,7 @@ const covers = ({ steps }: PreparedSource, { location, isKey }: Leaf): boolean =
 function unreported(sources: readonly PreparedSource[], args: JsonObject, leaves: readonly Leaf[]): SourceViolation[] {
   return sources.flatMap((source) => {
     const { rule, steps } = source
-    if (rule.role === 'choice') return []
+    if (rule.role === 'choice' || source.isIdle === true) return []
     const isJudged = (value: JsonValue) => typeof value === 'string' || (typeof value === 'number' && !!rule.numbers)
     const seen = leaves.filter((leaf) => isJudged(leaf.value) && covers(source, leaf)).length
     if (countCovered(args, steps, isJudged) <= seen) return []

@@ -1,6 +1,7 @@
 import type { ContractFailure, JsonValue } from '@countersign/protocol'
 import { findIn, foundBy } from '../../contract/check-invariant.js'
 import { renderResource } from '../../contract/resource.js'
+import type { Conditional } from '../../contract/when/condition.js'
 import { saltedHash } from '../../json/hash.js'
 import type { CompiledPath } from '../../json/json-path.js'
 import { lookUp } from '../../json/look-up.js'
@@ -20,9 +21,11 @@ export const sourceMismatch: Rule = ({ call, contract, sourceViolations }) => {
     }),
   )
   const remedies = [...new Set(blocking.map(({ remedy }) => remedy))].slice(0, 5)
+  const blockingRules = new Set(blocking.map(({ rule }) => rule))
   return block('argument_value_mismatch', contract, {
     detail: 'source',
     remedy: `Check where the values come from: ${remedies.join('; ')}.`,
+    rules: contract?.sources.filter(({ rule }) => blockingRules.has(rule)) ?? [],
     failures,
   })
 }
@@ -44,7 +47,12 @@ export const resourceUnnamed: Rule = ({ call, contract }) => {
     )
   if (failures.length === 0) return null
   const paths = failures.map(({ path }) => path).join(', ')
-  return block('argument_value_mismatch', contract, { detail: 'resource', remedy: `Give ${paths}.`, failures })
+  return block('argument_value_mismatch', contract, {
+    detail: 'resource',
+    remedy: `Give ${paths}.`,
+    rules: [],
+    failures,
+  })
 }
 
 export const bindingNotFound: Rule = (context) => {
@@ -69,6 +77,8 @@ export const bindingNotFound: Rule = (context) => {
   return block('binding_not_found', context.contract, {
     detail: named,
     remedy: `Call ${shown.join(' or ')} first${forKeys}: the value ${named} comes from its result.`,
+    fact: `The value ${named} is not bound yet${forKeys}.`,
+    rules: rulesOf(missing),
     failures,
   })
 }
@@ -78,11 +88,14 @@ export const refMismatch: Rule = (context) => {
   if (references.length === 0) return null
   const { state, salt, contract } = context
   const failures: ContractFailure[] = []
-  for (const { path, ref, slot, value, failedAtPreflight } of references) {
+  const mismatched: Reference[] = []
+  for (const reference of references) {
+    const { path, ref, slot, value, failedAtPreflight } = reference
     const bound = lookUp(state.bindings, slot)
     if (bound === undefined) continue
     if (!failedAtPreflight && value !== undefined && saltedHash(salt, value) === bound.hash) continue
     const message = `must be the value bound as "${ref}"`
+    mismatched.push(reference)
     failures.push({
       path,
       operator: 'ref',
@@ -96,6 +109,8 @@ export const refMismatch: Rule = (context) => {
   return block('ref_mismatch', contract, {
     detail: [...new Set(failures.map(({ expected }) => (expected as { ref: string }).ref))].join(', '),
     remedy: `Use the value that an earlier call returned: ${list}.`,
+    fact: `Another value was bound: ${list}.`,
+    rules: rulesOf(mismatched),
     failures,
   })
 }
@@ -110,7 +125,11 @@ interface Reference {
   readonly value: JsonValue | undefined
   /** Failed at preflight already. */
   readonly failedAtPreflight: boolean
+  /** The rule that names it, if it is one of the contract's. */
+  readonly rule?: Conditional | undefined
 }
+
+const rulesOf = (references: readonly Reference[]): Conditional[] => references.flatMap(({ rule }) => rule ?? [])
 
 /** Every value of this call that must equal a binding: `refs`, and `ref` inside invariants. */
 function referencesOf({ call, contract, response, inputFailures, keys }: CallContext): readonly Reference[] {
@@ -118,17 +137,25 @@ function referencesOf({ call, contract, response, inputFailures, keys }: CallCon
   if (!contract.usesRefs && inputFailures.length === 0) return NO_REFERENCES
   const references: Reference[] = []
   const finder = findIn(call.arguments)
-  const inArguments = (path: CompiledPath, ref: string, key: CompiledPath | null, slot: string | null) => {
+  const inArguments = (
+    use: Pick<Reference, 'ref' | 'rule'>,
+    path: CompiledPath,
+    key: CompiledPath | null,
+    slot: string | null,
+  ) => {
     // A key that cannot be used is reported by its own rule.
     if (slot === null) return
     for (const node of foundBy(finder, path)) {
       const at = argumentPath(call.index, node.path)
       const name = key === null ? null : key.expression
-      references.push({ path: at, ref, slot, key: name, value: node.value, failedAtPreflight: false })
+      references.push({ ...use, path: at, slot, key: name, value: node.value, failedAtPreflight: false })
     }
   }
-  for (const use of contract.refs) inArguments(use.path, use.name, use.key, slotFor(keys, use))
-  for (const { path, ref } of contract.argumentInvariants) if (ref !== null) inArguments(path, ref, null, ref)
+  for (const use of contract.refs) inArguments({ ref: use.name, rule: use }, use.path, use.key, slotFor(keys, use))
+  for (const rule of contract.argumentInvariants) {
+    const { path, ref } = rule
+    if (ref !== null) inArguments({ ref, rule }, path, null, ref)
+  }
   for (const { path, ref } of contract.outputInvariants) {
     if (ref === null) continue
     for (const node of foundBy(response.view(), path)) {

@@ -1,5 +1,11 @@
-import { narrowTools, type Plan, type ReadResponse, type SessionState, triggeredCheckpoints } from '@countersign/engine'
-import type { Decision } from '@countersign/protocol'
+import {
+  deniedByControls,
+  type Plan,
+  type ReadResponse,
+  type SessionState,
+  triggeredCheckpoints,
+} from '@countersign/engine'
+import type { Block, Decision } from '@countersign/protocol'
 import type { ProposalRequest } from '../authority.js'
 import type { LocalSessionOptions } from '../local/local-session.js'
 
@@ -36,15 +42,17 @@ function withOwnCheckpoints(decision: Decision, plan: Plan, { calls }: ReadRespo
   return { ...decision, checkpoint_required: true, checkpoints: [...decision.checkpoints, ...missing] }
 }
 
-/** Why tools that the model called may not run any more: labels and filters take effect here at once, on the server later. */
+/** Why calls may not run any more, by index: labels and filters take effect here at once, on the server later. */
 export function deniedSince(
   { identity, plan, nowMs }: LocalSessionOptions,
-  state: SessionState,
+  { state, salt }: { readonly state: SessionState; readonly salt: string },
   { read }: ProposalRequest,
-): ReadonlyMap<string, string> {
+): ReadonlyMap<number, Block> {
   const { unmatchedPolicy, principal, agent } = identity
-  const tools = read.calls.map(({ name }) => ({ name }))
-  const { removed } = narrowTools({ plan, state, tools, unmatchedPolicy, principal, agent, nowMs: nowMs() })
-  const controlled = removed.filter(({ reason }) => reason === 'label_gate' || reason === 'manual_filter')
-  return new Map(controlled.map(({ tool, detail = '' }) => [tool, detail]))
+  const about = { plan, state, salt, unmatchedPolicy, principal, agent, nowMs: nowMs() }
+  const denied = read.calls.flatMap((call): [number, Block][] => {
+    const block = deniedByControls({ ...about, call })
+    return block === null ? [] : [[call.index, block]]
+  })
+  return new Map(denied)
 }

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import type { PendingCallView, Receipt, SessionStatus } from '@countersign/protocol'
+import type { Block, PendingCallView, Receipt, SessionStatus } from '@countersign/protocol'
 import { messageOf } from '../../base/diagnostics.js'
 import { ReplayContractError, ReplayUnavailableError } from '../../base/errors.js'
 import { singleFlight } from '../../base/single-flight.js'
@@ -139,15 +139,17 @@ export function createRemote(options: RemoteOptions): Authority {
 
   async function judgeOnServer(proposal: ProposalRequest): Promise<ProposalVerdict> {
     const { usage, model } = proposal.read
-    const denied = controls.hasUnsent() ? deniedSince(local, current().state(), proposal) : NONE
+    const denied = controls.hasUnsent()
+      ? deniedSince(local, { state: current().state(), salt: saltOf('server') }, proposal)
+      : NONE
     const used = { model: model ?? proposal.prepared.request.model, usage }
     const reply = await exchange(
       (server) => server.propose(proposal, used, onError === 'block' ? PATIENT : undefined),
       ({ decisions, proposal_id }) => follow((session) => session.follow(proposal, decisions, proposal_id)),
     )
     const decisions = reply.decisions.map((decision) => {
-      const remedy = decision.decision === 'allow' ? denied.get(decision.tool_name) : undefined
-      if (remedy !== undefined) return blockedDecision(decision, 'forbidden_tool', remedy)
+      const block = decision.decision === 'allow' ? denied.get(decision.index) : undefined
+      if (block !== undefined) return blockedDecision(decision, block.reason, block.remedy)
       return completeDecision(decision, plan, proposal)
     })
     return { by: 'server', outcome: reply.outcome, decisions }
@@ -295,7 +297,7 @@ export function createRemote(options: RemoteOptions): Authority {
   }
 }
 
-const NONE: ReadonlyMap<string, string> = new Map()
+const NONE: ReadonlyMap<number, Block> = new Map()
 
 const STATUS_AFTER: Readonly<Partial<Record<StopReason, SessionStatus>>> = {
   killed: 'KILLED',

@@ -1,4 +1,11 @@
-import { type CompiledPath, checkpointBlock, compilePath, type NotApproved } from '@countersign/engine'
+import {
+  type CompiledPath,
+  checkpointBlock,
+  checkpointOwners,
+  compilePath,
+  type NotApproved,
+  type Plan,
+} from '@countersign/engine'
 import {
   type ApprovalRequest,
   type ApprovalResponse,
@@ -7,6 +14,7 @@ import {
   type Decision,
   type JsonObject,
   LIMITS,
+  NOT_ASKED,
 } from '@countersign/protocol'
 import type { Approval } from '../../authority/open-calls.js'
 import { messageOf, type Report } from '../../base/diagnostics.js'
@@ -108,7 +116,7 @@ function answerOf(trigger: CheckpointTrigger, call: CheckpointCall, approver: Ap
   }
   if ('unasked' in given) {
     const reason = given.unasked
-    const approval: Approval = { ...bound, decision: 'deny', decided_by: 'countersign', decided_at: decidedAt, reason }
+    const approval: Approval = { ...bound, decision: 'deny', decided_by: NOT_ASKED, decided_at: decidedAt, reason }
     return { approval, refused: { ended: 'checkpoint_denied', said: null } }
   }
   const { decision, decided_by, decided_at, reason } = given
@@ -189,8 +197,10 @@ function firstProblem({
 }
 
 /** The decision about a call that a person has refused. */
-export function refusedDecision(decision: Decision, refused: NotApproved): Decision {
-  const block = checkpointBlock(null, decision.tool_name, refused)
+export function refusedDecision(decision: Decision, refused: NotApproved, plan: Plan): Decision {
+  const ids = decision.checkpoints.map(({ checkpoint_id }) => checkpoint_id)
+  const owners = checkpointOwners(plan, decision.tool_name, ids)
+  const block = checkpointBlock(decision.tool_name, refused, owners)
   return { ...decision, decision: 'block', reason: block.reason, reasons: [block], remedy: block.remedy, failures: [] }
 }
 
