@@ -31,7 +31,7 @@ const RECORDS: JsonObject = {
 export const JUDGING_SHAPES: readonly HostileShape[] = [
   shape(
     'descents × nodes',
-    { argument_value_invariants: rules(300, () => ({ path: '$..x', exists: false })) },
+    { argument_value_invariants: rules(256, () => ({ path: '$..x', exists: false })) },
     MANY_NODES,
   ),
   shape(

@@ -92,7 +92,7 @@ function sendProblem(error: ApiError, _: FastifyRequest, reply: FastifyReply): v
 
 /** What every request has, whatever it asks for, and what every reply says. */
 function begin(app: FastifyInstance, parts: AppParts): void {
-  const fixedHeaders = securityHeaders(parts.config.mode)
+  const fixedHeaders = Object.entries(securityHeaders(parts.config.mode))
   app.decorateRequest('open')
   app.decorateRequest('entered', null)
   app.decorateRequest('routeName', 'unknown')
@@ -108,10 +108,14 @@ function begin(app: FastifyInstance, parts: AppParts): void {
       },
     }
     request.open = { app: parts, request: scope }
-    reply.headers(fixedHeaders).header('x-request-id', request.id)
+    reply.header('x-request-id', request.id)
+    checkTarget(request)
+    done()
+  })
+  app.addHook('onSend', (_, reply, __, done) => {
+    for (const [name, value] of fixedHeaders) if (!reply.hasHeader(name)) reply.header(name, value)
     // Who is told in time asks another instance next, and never meets a connection that is being closed.
     if (!parts.isReady()) reply.header('connection', 'close')
-    checkTarget(request)
     done()
   })
 }
