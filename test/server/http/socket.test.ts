@@ -12,7 +12,7 @@ const { runtime } = await withRuntime({
   parts: {
     handlers: echo.handlers,
     checkReplies: false,
-    timeouts: { headersTimeout: 400, requestTimeout: 1_500, connectionsCheckingInterval: 50 },
+    timeouts: { headersTimeout: 400, requestTimeout: 3_000, connectionsCheckingInterval: 50 },
   },
 })
 let port: number

@@ -9,7 +9,7 @@ const { runtime } = await withRuntime({
   parts: {
     handlers: echoHandlers().handlers,
     checkReplies: false,
-    timeouts: { headersTimeout: 500, requestTimeout: 500, connectionsCheckingInterval: 100 },
+    timeouts: { headersTimeout: 2_000, requestTimeout: 2_000, connectionsCheckingInterval: 100 },
   },
 })
 beforeAll(async () => {

@@ -58,7 +58,7 @@ export function requestRules({ contracts, hours, shared }: Plan): JudgeablePlan[
   const unjudged = new Map<string, UnjudgedRule[]>()
   for (const [tool, contract] of contracts) {
     const kinds: UnjudgedRule[] = contract.inputInvariants.length > 0 ? ['input_invariants'] : []
-    if (hours !== null || contract.hours !== null) kinds.push('hours')
+    if (hours.length + contract.hours.length > 0) kinds.push('hours')
     if ((shared?.of(tool).length ?? 0) > 0) kinds.push('shared_limits')
     if (kinds.length > 0) unjudged.set(tool, kinds)
   }
