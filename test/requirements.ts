@@ -12,6 +12,7 @@ import { limits } from './requirements/limits.js'
 import { observe } from './requirements/observe.js'
 import { archive } from './requirements/operation/archive.js'
 import { metrics } from './requirements/operation/metrics.js'
+import { people } from './requirements/operation/people.js'
 import { proof } from './requirements/proof.js'
 import { resourcesRecords } from './requirements/resources-records.js'
 import { resourcesState } from './requirements/resources-state.js'
@@ -44,6 +45,7 @@ export const REQUIREMENTS = [
   ...inSection('proof', proof),
   ...inSection('archive', archive),
   ...inSection('metrics', metrics),
+  ...inSection('people', people),
   ...inSection('people', whatPeopleSee),
   ...inSection('gateway', gatewayWires),
 ]

@@ -75,6 +75,8 @@ export const LIMIT_MEANINGS: Readonly<Record<keyof typeof LIMITS, string>> = {
   refreshTokenDays: 'lifetime of a dashboard refresh token',
   refreshTokenRetentionDays: 'how long an expired or revoked refresh token is stored',
   resetTokenMinutes: 'lifetime of a password reset link',
+  invitationDays: 'lifetime of an invitation in days',
+  groupsPerMember: 'groups that a member may be in',
   verificationTokenHours: 'lifetime of an email verification link',
   signupsPerHourPerIp: 'sign-ups per hour from one IP address',
   forgotPasswordPerHourPerEmail: 'password resets per hour for one email address',

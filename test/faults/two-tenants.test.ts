@@ -32,8 +32,26 @@ beforeAll(async () => {
     plan_id: submitted.body.plan.plan_id,
     run_id: run.body.run.run_id,
     key_id: runtime.keyId,
+    ...(await theirPeople()),
   }
 })
+
+/** A member of the other tenant who is signed in, and somebody who is invited. */
+async function theirPeople(): Promise<Record<'user_id' | 'sign_in_id' | 'invitation_id', string>> {
+  const { tenantId, sql } = runtime
+  const ids = { user_id: 'us_theirs', sign_in_id: 'rt_theirs', invitation_id: 'inv_theirs' }
+  await sql`
+    insert into users (tenant_id, user_id, email, email_key, password_hash)
+    values (${tenantId}, ${ids.user_id}, 'theirs@example.test', 'theirs@example.test', 'none')`
+  await sql`
+    insert into refresh_tokens (tenant_id, refresh_id, user_id, token_hash, created_at, expires_at)
+    values (${tenantId}, ${ids.sign_in_id}, ${ids.user_id}, sha256('theirs'), now(), now() + interval '1 day')`
+  await sql`
+    insert into invitations (tenant_id, invitation_id, email, email_key, role, groups, invited_by, created_at, expires_at)
+    values (${tenantId}, ${ids.invitation_id}, 'guest@example.test', 'guest@example.test', 'viewer', '{}', 'operator', now(),
+      now() + interval '1 day')`
+  return ids
+}
 
 const routes = (Object.entries(ROUTES) as [RouteName, Route][]).filter(
   ([name, { auth }]) => auth !== 'none' && name in handlers,

@@ -5,7 +5,7 @@ export const guaranteeSabotages: Bugs = {
   'packages/server/src/store/sessions/key-proof.ts': [
     {
       breaks: 'auth.key.revoked-at-once',
-      from: 'and k.revoked_at is null and k.tenant_id',
+      from: 'and ${IN_FORCE} and k.tenant_id',
       to: 'and k.tenant_id',
     },
   ],

@@ -10,6 +10,7 @@ import { sdkSabotages } from './sdk.js'
 import { serverSabotages } from './server.js'
 import { accountSabotages } from './server-accounts.js'
 import { archiveSabotages } from './server-archives.js'
+import { peopleSabotages } from './server-people.js'
 import { wireSabotages } from './server-wire.js'
 import { sessionSabotages } from './session.js'
 
@@ -39,6 +40,7 @@ export const SABOTAGES: readonly Sabotage[] = [
   gatewaySabotages,
   serverSabotages,
   accountSabotages,
+  peopleSabotages,
   archiveSabotages,
   wireSabotages,
   guaranteeSabotages,

@@ -48,13 +48,6 @@ export const accountSabotages: Bugs = {
       to: '  await ctx.app.accounts.mail.idle()\n',
     },
   ],
-  'packages/server/src/accounts/create-key.ts': [
-    {
-      breaks: 'auth.key.maximum-active',
-      from: 'if (!(await lockTenant(tx, tenantId)))',
-      to: "if (tenantId === '' && !(await lockTenant(tx, tenantId)))",
-    },
-  ],
   'packages/server/src/accounts/request-mail.ts': [
     { breaks: 'limit.forgot-password.others', from: 'isQuiet ? key : address', to: 'key' },
     {
@@ -89,7 +82,7 @@ export const accountSabotages: Bugs = {
     },
     {
       breaks: 'auth.order.revoked',
-      from: 'where k.key_hash = :key_hash::bytea and k.revoked_at is null',
+      from: 'where k.key_hash = :key_hash::bytea and ${IN_FORCE}',
       to: 'where k.key_hash = :key_hash::bytea',
     },
   ],

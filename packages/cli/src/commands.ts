@@ -6,6 +6,7 @@ export const COMMANDS: Readonly<Record<string, () => Promise<Command>>> = {
   gateway: async () => (await import('./commands/gateway.js')).gateway,
   mcp: async () => (await import('./commands/mcp.js')).mcp,
   tenant: async () => (await import('./commands/operator/tenant.js')).tenant,
+  user: async () => (await import('./commands/operator/user.js')).user,
   key: async () => (await import('./commands/operator/key.js')).key,
   'set-aside': async () => (await import('./commands/operator/set-aside.js')).setAside,
   init: async () => (await import('./commands/init.js')).init,

@@ -1,5 +1,6 @@
 export * from './base/block-reasons.js'
 export * from './base/limits.js'
+export * from './base/roles.js'
 export * from './contract/key-meanings.js'
 export * from './file-schemas.js'
 export * from './http/route.js'

@@ -4,6 +4,7 @@ import { planLookupQuery, planLookupReply } from './contract/plan.js'
 import * as account from './dashboard/account.js'
 import { dashboardRoutes } from './dashboard/dashboard.js'
 import { sessionRowSchema, sessionsQuery } from './dashboard/dashboard-sessions.js'
+import { memberRoutes } from './dashboard/members.js'
 import { governanceRoutes } from './governance/governance.js'
 import * as run from './governance/run.js'
 import { toolPinRoutes } from './governance/tool-pins.js'
@@ -22,17 +23,20 @@ const runPath = z.strictObject({ run_id: idSchema })
 
 const SESSION = '/api/v1/replay/sessions/:session_id'
 const WORKFLOW = '/api/v1/replay/workflows/:workflow_id'
-const write = { method: 'POST', auth: 'api_key', throttle: 'write' } as const
-const read = { method: 'GET', auth: 'api_key', throttle: 'read' } as const
-const proposal = { method: 'POST', auth: 'api_key', throttle: 'proposal' } as const
-const captures = { method: 'POST', auth: 'api_key', throttle: 'capture' } as const
-const evidence = { method: 'POST', auth: 'api_key', throttle: 'evidence' } as const
-const stop = { method: 'POST', auth: 'api_key', throttle: 'stop' } as const
+const govern = { method: 'POST', auth: 'api_key', access: ['all'], about: 'session' } as const
+const write = { ...govern, throttle: 'write' } as const
+const read = { method: 'GET', auth: 'api_key', throttle: 'read', access: ['all', 'read'], about: 'session' } as const
+const proposal = { ...govern, throttle: 'proposal' } as const
+const evidence = { ...govern, throttle: 'evidence' } as const
+const stop = { ...govern, throttle: 'stop' } as const
+/** One's own account. */
+const own = { method: 'POST', auth: 'cookie', role: 'viewer', throttle: 'dashboard' } as const
 const open = { method: 'POST', auth: 'none', throttle: 'none' } as const
 
 const runtimeRoutes = {
   createSession: {
     ...write,
+    about: 'body',
     path: '/api/v1/replay/sessions',
     status: 201,
     summary: 'Create an authoritative session, or a root or child session of a workflow',
@@ -41,6 +45,7 @@ const runtimeRoutes = {
   },
   findSession: {
     ...write,
+    about: 'body',
     path: '/api/v1/replay/sessions/find',
     summary: 'Find the session of a conversation by the ids of its calls, within one agent and environment',
     body: session.findSessionBody,
@@ -48,6 +53,7 @@ const runtimeRoutes = {
   },
   listSessionsByKey: {
     ...read,
+    about: 'query',
     path: '/api/v1/replay/sessions',
     summary: 'Sessions by their start, filtered',
     query: sessionsQuery,
@@ -55,6 +61,7 @@ const runtimeRoutes = {
   },
   stopAgent: {
     ...stop,
+    about: 'body',
     path: '/api/v1/replay/agents/stop',
     summary: 'Kill the sessions of an agent permanently, a batch for each request',
     body: session.stopAgentBody,
@@ -162,6 +169,7 @@ const runtimeRoutes = {
   },
   listSeals: {
     ...read,
+    about: 'tenant',
     path: '/api/v1/ledger/seals',
     summary: 'List the seals over signed ledger heads, oldest first',
     query: sealsQuery,
@@ -172,6 +180,7 @@ const runtimeRoutes = {
 const workflowRoutes = {
   loadWorkflow: {
     ...read,
+    about: 'workflow',
     path: WORKFLOW,
     workflows: true,
     summary: 'Load the current state of a workflow',
@@ -180,6 +189,7 @@ const workflowRoutes = {
   },
   exportWorkflowEvents: {
     ...read,
+    about: 'workflow',
     path: `${WORKFLOW}/events`,
     workflows: true,
     summary: 'Read the ledger of a workflow',
@@ -198,6 +208,7 @@ const workflowRoutes = {
   },
   completeHandoff: {
     ...write,
+    about: 'workflow',
     path: `${WORKFLOW}/handoffs/:handoff_id/complete`,
     workflows: true,
     summary: 'Mark a handoff complete',
@@ -207,6 +218,7 @@ const workflowRoutes = {
   },
   reclaimHandoff: {
     ...write,
+    about: 'workflow',
     path: `${WORKFLOW}/handoffs/:handoff_id/reclaim`,
     workflows: true,
     summary: 'Reclaim a handoff that was not accepted or whose holder was lost',
@@ -216,6 +228,7 @@ const workflowRoutes = {
   },
   killWorkflow: {
     ...stop,
+    about: 'workflow',
     path: `${WORKFLOW}/kill`,
     workflows: true,
     summary: 'Kill a workflow and every session in it',
@@ -229,13 +242,18 @@ const workflowRoutes = {
 const captureRoutes = {
   lookupPlan: {
     ...read,
+    access: ['all', 'read', 'observe'],
+    about: 'query',
     path: '/api/v1/governance/plan',
     summary: 'Look up the approved plan of an agent and environment',
     query: planLookupQuery,
     reply: planLookupReply,
   },
   ingestCaptures: {
-    ...captures,
+    ...govern,
+    throttle: 'capture',
+    access: ['all', 'observe'],
+    about: 'agents',
     path: '/api/v1/captures',
     summary: 'Ingest a batch of captures',
     body: capture.capturesBody,
@@ -244,6 +262,7 @@ const captureRoutes = {
   },
   createRun: {
     ...write,
+    about: 'agents',
     path: '/api/v1/runs',
     status: 201,
     summary: 'Backtest a plan against captured sessions or fixtures',
@@ -252,6 +271,7 @@ const captureRoutes = {
   },
   loadRun: {
     ...read,
+    about: 'run',
     path: '/api/v1/runs/:run_id',
     summary: 'Load a run',
     params: runPath,
@@ -312,12 +332,47 @@ const accountRoutes = {
     reply: account.mailAskedReply,
   },
   me: {
+    ...own,
     method: 'GET',
-    auth: 'cookie',
-    throttle: 'dashboard',
     path: '/api/auth/me',
     summary: 'The signed-in user',
     reply: account.meReply,
+  },
+  renameMyself: {
+    ...own,
+    path: '/api/auth/name',
+    summary: "Change one's own name",
+    body: account.renameMyselfBody,
+    reply: account.doneReply,
+  },
+  changePassword: {
+    ...own,
+    path: '/api/auth/password',
+    summary: "Change one's own password; ends every other sign-in",
+    body: account.changePasswordBody,
+    reply: account.doneReply,
+  },
+  listSignIns: {
+    ...own,
+    method: 'GET',
+    path: '/api/auth/sign-ins',
+    summary: "One's own sign-ins, newest first",
+    reply: account.listSignInsReply,
+  },
+  endSignIn: {
+    ...own,
+    path: '/api/auth/sign-ins/:sign_in_id/end',
+    summary: "End one of one's own sign-ins at once",
+    params: account.signInPath,
+    reply: account.doneReply,
+  },
+  listWaysIn: {
+    method: 'GET',
+    auth: 'none',
+    throttle: 'none',
+    path: '/api/auth/ways-in',
+    summary: 'How one can sign in: password, providers, and whether accounts can be created',
+    reply: account.waysInReply,
   },
 } as const satisfies Record<string, Route>
 
@@ -329,6 +384,7 @@ export const ROUTES = {
   ...governanceRoutes,
   ...toolPinRoutes,
   ...accountRoutes,
+  ...memberRoutes,
   ...dashboardRoutes,
 } as const satisfies Record<string, Route>
 export type Routes = typeof ROUTES

@@ -28,5 +28,6 @@ export {
   type TenantArchived,
   tenantsOf,
 } from './process/operator.js'
+export { changeUser, inviteUser, type UserChange, usersOf } from './process/operator-users.js'
 export { createRuntime, ListenError, type RunningServer, startServer } from './process/start-server.js'
 export { SET_ASIDE_KINDS, type SetAside, type SetAsideKey } from './store/set-aside.js'

@@ -149,6 +149,7 @@ proves(['auth.cookie.secure'], 'in production cookies are Secure and bound to th
   const production = await startRuntime({
     config: {
       COUNTERSIGN_MODE: 'production',
+      COUNTERSIGN_SIGNUP: 'open',
       COUNTERSIGN_PUBLIC_URL: 'https://countersign.example',
       COUNTERSIGN_SIGNING_KEYS: SECRET,
     },

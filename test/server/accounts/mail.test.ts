@@ -123,7 +123,7 @@ describe('mail over SMTP', () => {
     closers.push(smtp.close)
     const mailer = createSmtpMailer({ url: `smtp://127.0.0.1:${smtp.port}`, from: 'no-reply@countersign.test' })
     closers.push(async () => mailer.close())
-    const message = writeMessage('reset', 'http://dashboard.test', 'token')
+    const message = writeMessage({ kind: 'reset' }, 'http://dashboard.test', 'token')
     for (const address of ['a@x.test\r\nBcc: b@x.test', 'a@x.test, b@x.test', 'friends: a@x.test, b@x.test;']) {
       await mailer.send(address, message, 'mail_1').catch(() => {})
     }

@@ -92,7 +92,8 @@ test('no more keys are made than a tenant may have', async () => {
 test('of several that are made at once no more are stored either', async () => {
   const config = readConfig({ DATABASE_URL: runtime.databaseUrl })
   const { tenantId } = await createTenant('many at once', null, config)
-  const made = await Promise.allSettled(Array.from({ length: 8 }, () => createKey(tenantId, 'at once', config)))
+  const key = { name: 'at once', access: 'all' as const, agent: null, environment: null, expiresAt: null }
+  const made = await Promise.allSettled(Array.from({ length: 8 }, () => createKey(tenantId, key, config)))
   expect(made.filter(({ status }) => status === 'fulfilled')).toHaveLength(LIMITS.activeKeysPerTenant - 1)
   const refused = made.flatMap((one) => (one.status === 'rejected' ? [String(one.reason)] : []))
   for (const reason of refused) expect(reason).toContain('can be active; revoke one first')
@@ -109,7 +110,7 @@ test.each([
   [['tenant'], 'expected: tenant create NAME'],
   [['key', 'create'], 'expected: key create TENANT'],
   [['key', 'revoke', 'tnt_none'], 'expected: key create TENANT, key list TENANT, or key revoke TENANT KEY'],
-  [['key', 'create', 'tnt_none', '--name', ' '], '--name must have 1 to 100 characters'],
+  [['key', 'create', 'tnt_none', '--name', ' '], '--name: Too small'],
 ])('%j says what is wrong', async ([name, ...args], message) => {
   await expect(run(name as 'tenant' | 'key', ...args)).rejects.toThrow(message)
 })

@@ -119,7 +119,7 @@ proves('scale.flat', 'when an agent was last seen is found in its newest session
 
 proves('scale.flat', 'a search looks up what begins so, and as little the sixth time', async () => {
   const anything: Omit<SessionFilter, 'tenantId' | 'search'> = {
-    ...{ agent: null, status: null, activity: null, workflowId: null, reason: null, label: null },
+    ...{ agent: null, environment: null, status: null, activity: null, workflowId: null, reason: null, label: null },
     ...{ from: null, to: null, below: null, oldestFirst: false, mayBeLarge: false, limit: 50 },
   }
   const search = (text: string) => (tx: Tx) => listSessions(tx, { ...anything, tenantId, search: text })

@@ -94,7 +94,8 @@ proves('limit.pages.sessions-of-facet', async () => {
   }
   expect(await ids({ label: 'seen', reason: 'forbidden_tool', agent: 'nobody' })).toEqual([[], [], []])
   const filter: Parameters<typeof listSessions>[1] = {
-    ...{ tenantId, search: null, agent: 'nobody', status: null, activity: null, workflowId: null, reason: null },
+    ...{ tenantId, search: null, agent: 'nobody', environment: null, status: null, activity: null },
+    ...{ workflowId: null, reason: null },
     ...{ label: 'seen', from: null, to: null, below: null, oldestFirst: false, mayBeLarge: true, limit: 51 },
   }
   expect(await read('sessions', (tx) => listSessions(tx, filter))).toBeLessThan(10_100)

@@ -140,3 +140,12 @@ test('a body in pieces is read whole', async () => {
   await line.answered(200)
   line.close()
 })
+
+test('an address that cannot be read is refused with the headers of every reply', async () => {
+  const line = openLine()
+  line.send(head('GET /api/v1/runs/%zz'))
+  const said = await line.answered(400)
+  expect(said).toContain('x-content-type-options: nosniff')
+  expect(said).toMatch(/x-request-id: req_/)
+  line.close()
+})

@@ -76,4 +76,5 @@ export const PERSONS_BODIES: Readonly<Partial<Record<RouteName, unknown>>> = {
   killSessionByPerson: { reason: 'enough' },
   killWorkflowByPerson: { reason: 'enough' },
   addLabelByPerson: { label: 'tainted' },
+  changeMember: { role: 'viewer' },
 }

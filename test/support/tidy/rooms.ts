@@ -58,6 +58,8 @@ export const ROOMS: Rooms = {
     'change',
     'ledgers',
     'archives',
+    'accounts/keys',
+    'accounts/members',
     'accounts',
     'captures',
     'packs',

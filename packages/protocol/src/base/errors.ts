@@ -39,6 +39,26 @@ export const ERRORS = {
     title: 'the email address of this account is not verified',
     fix: 'open the link in the verification email; the dashboard can send it again',
   },
+  ROLE_NEEDED: {
+    status: 403,
+    title: 'your role does not allow this',
+    fix: 'ask an owner of your organisation; the detail says which role it takes',
+  },
+  KEY_SCOPE: {
+    status: 403,
+    title: 'this API key may not be used for this',
+    fix: 'use a key whose access, agent and environment allow it; the detail says what this one is for',
+  },
+  SIGNUP_CLOSED: {
+    status: 403,
+    title: 'accounts cannot be created here without an invitation',
+    fix: 'ask an owner of your organisation for an invitation',
+  },
+  PASSWORDS_OFF: {
+    status: 403,
+    title: 'passwords are switched off on this server',
+    fix: "sign in with your company's provider",
+  },
   FORBIDDEN_ORIGIN: {
     status: 403,
     title: 'the request comes from another site',
@@ -158,6 +178,11 @@ export const ERRORS = {
     status: 409,
     title: 'an account with this email address already exists',
     fix: 'sign in, or reset the password',
+  },
+  LAST_OWNER: {
+    status: 409,
+    title: 'this is the last owner who can sign in',
+    fix: 'make another member an owner first',
   },
   PLAN_BLOCKED: {
     status: 409,

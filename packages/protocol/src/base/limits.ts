@@ -70,6 +70,8 @@ export const LIMITS = {
   refreshTokenRetentionDays: 30,
   resetTokenMinutes: 60,
   verificationTokenHours: 24,
+  invitationDays: 7,
+  groupsPerMember: 32,
   signupsPerHourPerIp: 5,
   forgotPasswordPerHourPerEmail: 3,
   resendVerificationPerHour: 3,

@@ -1,6 +1,7 @@
 import { z } from 'zod'
-import { timeSchema } from '../base/ids.js'
+import { agentSchema, environmentSchema, timeSchema } from '../base/ids.js'
 import { QUOTA_NAMES } from '../base/limits.js'
+import { KEY_ACCESS, ROLES } from '../base/roles.js'
 import { ignoredUnlessFits } from '../http/ignored-unless-fits.js'
 import { pageQuery } from '../http/paging.js'
 
@@ -16,19 +17,26 @@ export const emailSchema = z
 export const passwordSchema = z.string().min(10, 'a password has at least 10 characters').max(256)
 export const tokenSchema = z.string().min(16).max(256)
 
+export const personNameSchema = z.string().trim().min(1).max(100)
+
 /** Account endpoints ignore unknown fields and never store them. */
 export const signupBody = z.object({
   email: emailSchema,
   password: passwordSchema,
-  name: z.string().trim().min(1).max(100).optional(),
+  name: personNameSchema.optional(),
   organisation: z.string().trim().min(1).max(100).optional(),
 })
 export const quotaSchema = z.enum(QUOTA_NAMES)
+export const roleSchema = z.enum(ROLES)
 export const userViewSchema = z.strictObject({
   user_id: z.string(),
   email: z.string(),
   name: z.string().nullable(),
   email_verified: z.boolean(),
+  role: roleSchema,
+  groups: z.array(z.string()),
+  /** False for a member who signs in at the company's provider only. */
+  has_password: z.boolean(),
   tenant_id: z.string(),
   tenant_name: z.string(),
   quota: quotaSchema,
@@ -50,6 +58,30 @@ export const resetPasswordBody = z.object({ token: tokenSchema, password: passwo
 export const verifyEmailBody = z.object({ token: tokenSchema })
 /** Without an address: that of whoever is signed in. */
 export const resendVerificationBody = z.object({ email: emailSchema.optional() })
+/** How one can sign in here. */
+export const waysInReply = z.strictObject({
+  signup: z.boolean(),
+  passwords: z.boolean(),
+  providers: z.array(z.strictObject({ id: z.string(), name: z.string() })),
+})
+export const renameMyselfBody = z.strictObject({ name: personNameSchema })
+export const changePasswordBody = z.strictObject({ current: z.string().max(256), password: passwordSchema })
+export const signInViewSchema = z.strictObject({
+  sign_in_id: z.string(),
+  /** `password`, `invitation`, or `oidc:` with the provider. */
+  method: z.string(),
+  started_at: timeSchema,
+  expires_at: timeSchema,
+  ip: z.string().nullable(),
+  /** What the browser says it is. */
+  browser: z.string().nullable(),
+  /** The one that asks. */
+  current: z.boolean(),
+})
+export type SignInView = z.infer<typeof signInViewSchema>
+export const listSignInsReply = z.strictObject({ sign_ins: z.array(signInViewSchema) })
+export const signInPath = z.strictObject({ sign_in_id: z.string().min(1).max(128) })
+
 export const doneReply = z.strictObject({ ok: z.literal(true) })
 /** The same whether or not an account has the address, and so whether or not an email is sent. */
 export const mailAskedReply = z.strictObject({ ok: z.literal(true), mail: mailDeliverySchema })
@@ -58,8 +90,13 @@ export const keyViewSchema = z.strictObject({
   key_id: z.string(),
   name: z.string(),
   prefix: z.string(),
+  access: z.enum(KEY_ACCESS),
+  /** The only agent and environment that it reaches; null: all. */
+  agent: z.string().nullable(),
+  environment: environmentSchema.nullable(),
   created_at: timeSchema,
   last_used_at: timeSchema.nullable(),
+  expires_at: timeSchema.nullable(),
   revoked_at: timeSchema.nullable(),
 })
 export type KeyView = z.infer<typeof keyViewSchema>
@@ -67,7 +104,13 @@ export const keyPath = z.strictObject({ key_id: z.string().min(1).max(128) })
 export const listKeysReply = z.strictObject({ keys: z.array(keyViewSchema), limit: z.int() })
 /** Nothing is needed of it. */
 export const revokeKeyBody = z.object({})
-export const createKeyBody = z.strictObject({ name: z.string().trim().min(1).max(100) })
+export const createKeyBody = z.strictObject({
+  name: personNameSchema,
+  access: z.enum(KEY_ACCESS).default('all'),
+  agent: agentSchema.optional(),
+  environment: environmentSchema.optional(),
+  expires_at: timeSchema.optional(),
+})
 export const createKeyReply = z.strictObject({ key: keyViewSchema, api_key: z.string() })
 
 export const AUDIT_ACTIONS = [
@@ -78,6 +121,17 @@ export const AUDIT_ACTIONS = [
   'password_reset_requested',
   'password_reset',
   'email_verified',
+  'password_changed',
+  'name_changed',
+  'sign_in_ended',
+  'provider_linked',
+  'member_invited',
+  'invitation_revoked',
+  'member_joined',
+  'member_changed',
+  'member_disabled',
+  'member_enabled',
+  'member_removed',
   'key_created',
   'key_revoked',
   'quota_changed',
@@ -95,14 +149,25 @@ export const AUDIT_ACTIONS = [
   'content_erased',
   'run_started',
 ] as const
-/** `subject`: only what was done to one session, workflow, plan, run or key. */
-export const auditQuery = pageQuery.extend({ subject: z.string().min(1).max(256).optional() })
+/**
+ * `subject`: only what was done to one session, workflow, plan, run, key or member. `who`: the address of a person, `operator`,
+ * `system`, or the name of a key. `from` is in the period, `to` is not.
+ */
+export const auditQuery = pageQuery.extend({
+  subject: z.string().min(1).max(256).optional(),
+  who: z.string().min(1).max(256).optional(),
+  action: z.enum(AUDIT_ACTIONS).optional(),
+  from: timeSchema.optional(),
+  to: timeSchema.optional(),
+})
 export const auditEntrySchema = z.strictObject({
   audit_id: z.string(),
   at: timeSchema,
   action: z.enum(AUDIT_ACTIONS),
   /** The person's address, `operator` for direct database access, or `system` for what the service did by itself; null for programs and people not signed in. */
   actor: z.string().nullable(),
+  /** How the person was signed in: `password`, `invitation`, or `oidc:` with the provider. */
+  signed_in_by: z.string().nullable(),
   /** The name of the API key that acted, at that time. */
   key: z.strictObject({ key_id: z.string(), name: z.string(), prefix: z.string() }).nullable(),
   ip: z.string().nullable(),

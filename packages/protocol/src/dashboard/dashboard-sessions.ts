@@ -15,6 +15,7 @@ const flag = z.literal('1').optional()
 export const sessionsQuery = pageQuery.extend({
   q: z.string().max(200).optional(),
   agent: agentSchema.optional(),
+  environment: environmentSchema.optional(),
   status: sessionStatusSchema.optional(),
   reason: blockReasonSchema.optional(),
   label: labelSchema.optional(),

@@ -33,9 +33,9 @@ import {
 import { playgroundBody, playgroundReply } from './playground.js'
 import { sharedLimitsQuery, sharedLimitsReply } from './shared-limit-usage.js'
 
-const view = { method: 'GET', auth: 'cookie', throttle: 'dashboard' } as const
-const change = { method: 'POST', auth: 'cookie', throttle: 'dashboard' } as const
-const stop = { method: 'POST', auth: 'cookie', throttle: 'stop' } as const
+const view = { method: 'GET', auth: 'cookie', role: 'viewer', throttle: 'dashboard' } as const
+const change = { method: 'POST', auth: 'cookie', role: 'owner', throttle: 'dashboard' } as const
+const stop = { method: 'POST', auth: 'cookie', role: 'approver', throttle: 'stop' } as const
 const sessionPath = z.strictObject({ session_id: idSchema })
 
 export const limitsReply = z.strictObject({
@@ -167,6 +167,7 @@ export type WorkflowRow = z.infer<typeof workflowRowSchema>
 export const dashboardRoutes = {
   listKeys: {
     ...view,
+    role: 'owner',
     path: '/api/dashboard/keys',
     summary: 'API keys of the tenant, never the keys themselves',
     reply: listKeysReply,
@@ -181,6 +182,7 @@ export const dashboardRoutes = {
   },
   revokeKey: {
     ...stop,
+    role: 'owner',
     path: '/api/dashboard/keys/:key_id/revoke',
     summary: 'Revoke a key immediately',
     params: keyPath,
@@ -190,6 +192,7 @@ export const dashboardRoutes = {
   },
   listAudit: {
     ...view,
+    role: 'owner',
     path: '/api/dashboard/audit',
     summary: 'Who did what, when, from where',
     query: auditQuery,
@@ -316,6 +319,7 @@ export const dashboardRoutes = {
   },
   judgePlayground: {
     ...change,
+    role: 'viewer',
     path: '/api/dashboard/playground',
     summary: 'Evaluate a pasted response against a pasted pack',
     body: playgroundBody,

@@ -7,8 +7,10 @@ import { pageOf, pageQuery } from '../http/paging.js'
 import type { Route } from '../http/route.js'
 import { createRunReply, runReportSchema, runViewSchema } from './run.js'
 
-const view = { method: 'GET', auth: 'cookie', throttle: 'dashboard' } as const
-const change = { method: 'POST', auth: 'cookie', throttle: 'dashboard' } as const
+const view = { method: 'GET', auth: 'cookie', role: 'viewer', throttle: 'dashboard' } as const
+const change = { method: 'POST', auth: 'cookie', role: 'approver', throttle: 'dashboard' } as const
+const decide = { ...change, role: 'owner' } as const
+const submit = { method: 'POST', auth: 'api_key', access: ['all'], about: 'body', throttle: 'write' } as const
 
 /** A remark on a draft: a blocker prevents approval, an advisory only informs. */
 export const planRemarkSchema = z.strictObject({
@@ -132,9 +134,7 @@ export const draftPlanBody = z.strictObject({
 /** Governance for people: learned contracts, drafts, approval, backtests. API keys may submit and compare plans. */
 export const governanceRoutes = {
   submitPlan: {
-    method: 'POST',
-    auth: 'api_key',
-    throttle: 'write',
+    ...submit,
     path: '/api/v1/governance/plans',
     status: 201,
     summary: 'Submit a contract pack as a draft plan',
@@ -142,9 +142,7 @@ export const governanceRoutes = {
     reply: planDetailSchema,
   },
   diffPlan: {
-    method: 'POST',
-    auth: 'api_key',
-    throttle: 'write',
+    ...submit,
     path: '/api/v1/governance/plans/diff',
     summary: 'Compare a contract pack with the running plan, in words',
     body: submitPlanBody,
@@ -210,7 +208,7 @@ export const governanceRoutes = {
     reply: planDetailSchema,
   },
   approvePlan: {
-    ...change,
+    ...decide,
     path: '/api/dashboard/plans/:plan_id/approve',
     summary: 'Approve a draft; it becomes the running plan',
     params: planPath,
@@ -219,7 +217,7 @@ export const governanceRoutes = {
     reply: planDetailSchema,
   },
   rejectPlan: {
-    ...change,
+    ...decide,
     path: '/api/dashboard/plans/:plan_id/reject',
     summary: 'Reject a draft',
     params: planPath,

@@ -33,6 +33,8 @@ export const toolPinRoutes = {
   pinTools: {
     method: 'POST',
     auth: 'api_key',
+    access: ['all'],
+    about: 'body',
     throttle: 'write',
     path: '/api/v1/governance/tool-pins',
     summary: 'Pin definitions that are seen for the first time, and learn which others differ from what is pinned',
@@ -43,6 +45,7 @@ export const toolPinRoutes = {
   listToolPins: {
     method: 'GET',
     auth: 'cookie',
+    role: 'viewer',
     throttle: 'dashboard',
     path: '/api/dashboard/tool-pins',
     summary: 'Tools whose definition has changed since it was pinned, the newest first',
@@ -51,6 +54,7 @@ export const toolPinRoutes = {
   approveToolPin: {
     method: 'POST',
     auth: 'cookie',
+    role: 'owner',
     throttle: 'dashboard',
     path: '/api/dashboard/tool-pins/approve',
     summary: 'Approve what the definition of a tool has become',

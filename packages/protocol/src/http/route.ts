@@ -1,15 +1,14 @@
 import type { z } from 'zod'
 import type { Throttled } from '../base/limits.js'
+import type { KeyAccess, Role } from '../base/roles.js'
 
 export type Method = 'GET' | 'POST' | 'DELETE'
 
-/** One endpoint. The server registers it, the SDK and the dashboard call it, the reference is generated from it. */
-export interface Route extends Throttled {
+/** Everything of an endpoint but who may call it. */
+interface Endpoint extends Throttled {
   readonly method: Method
   /** Relative to the base URL, parameters as `:name`. */
   readonly path: string
-  /** `api_key` under /api/v1/, `cookie` for the dashboard, `none` before sign-in. */
-  readonly auth: 'api_key' | 'cookie' | 'none'
   readonly summary: string
   readonly params?: z.ZodObject
   readonly query?: z.ZodObject
@@ -24,6 +23,33 @@ export interface Route extends Throttled {
   /** Answers 404 unless workflow governance is enabled. */
   readonly workflows?: true
 }
+
+/** For programs, under /api/v1/. */
+export interface KeyRoute extends Endpoint {
+  readonly auth: 'api_key'
+  /** Which keys may call it. */
+  readonly access: readonly KeyAccess[]
+  /**
+   * Where a request says which agent and environment it is about, for keys that are bound to some. `agents`: captures,
+   * which name agents and no environment. `tenant`: it is about all of them.
+   */
+  readonly about: 'body' | 'query' | 'agents' | 'session' | 'workflow' | 'run' | 'tenant'
+}
+
+/** For people who are signed in. */
+export interface PersonRoute extends Endpoint {
+  readonly auth: 'cookie'
+  /** The least that the person must be. */
+  readonly role: Role
+}
+
+/** Before sign-in. */
+export interface OpenRoute extends Endpoint {
+  readonly auth: 'none'
+}
+
+/** One endpoint. The server registers it, the SDK and the dashboard call it, the reference is generated from it. */
+export type Route = KeyRoute | PersonRoute | OpenRoute
 
 type Parsed<T> = T extends z.ZodType ? z.output<T> : Record<never, never>
 type Sent<T> = T extends z.ZodType ? z.input<T> : Record<never, never>
@@ -43,7 +69,7 @@ export type RequestBody<R extends Route> = Sent<Field<R, 'body'>>
 export type Answer<R extends Route> = z.output<R['reply']>
 
 /** The path of a route with its parameters filled in. Throws if one is missing: the path would be another one. */
-export function pathOf({ path }: Pick<Route, 'path'>, params: Readonly<Record<string, string>> = {}): string {
+export function pathOf({ path }: Pick<Endpoint, 'path'>, params: Readonly<Record<string, string>> = {}): string {
   return path.replace(PARAMETER, (_, name: string) => {
     const value = params[name]
     if (value === undefined) throw new TypeError(`${path} needs the parameter ${name}`)
@@ -52,6 +78,6 @@ export function pathOf({ path }: Pick<Route, 'path'>, params: Readonly<Record<st
 }
 
 /** The path of a route as OpenAPI writes it, with parameters as `{name}`. */
-export const pathTemplate = ({ path }: Pick<Route, 'path'>): string => path.replace(PARAMETER, '{$1}')
+export const pathTemplate = ({ path }: Pick<Endpoint, 'path'>): string => path.replace(PARAMETER, '{$1}')
 
 const PARAMETER = /:([a-z_]+)/g

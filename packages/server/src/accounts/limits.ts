@@ -26,6 +26,10 @@ const ACCOUNT_LIMITS = {
   login_email: { capacity: 100, fillSeconds: 900 },
   /** One account from one browser that has signed in to it before: what strangers do is not counted here. */
   login_device: { capacity: 10, fillSeconds: 900 },
+  /** Tries to prove one's password once more, while signed in. */
+  password_change: { capacity: 10, fillSeconds: 900 },
+  /** Two for each sign-in at a provider, and a company may come from one address. */
+  oidc_ip: { capacity: 600, fillSeconds: 900 },
   token_ip: { capacity: 30, fillSeconds: 900 },
 } as const satisfies Record<string, Limit>
 export type AccountLimit = keyof typeof ACCOUNT_LIMITS

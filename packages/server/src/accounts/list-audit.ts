@@ -16,6 +16,10 @@ export async function listAudit(
       tenantId: ctx.tenant.tenantId,
       below,
       subject: query.subject ?? null,
+      who: query.who ?? null,
+      action: query.action ?? null,
+      from: query.from === undefined ? null : new Date(query.from),
+      to: query.to === undefined ? null : new Date(query.to),
       limit: query.limit + 1,
     }),
   )
@@ -35,9 +39,10 @@ const noCursor = () =>
     detail: 'query.cursor: not a cursor of this list, or its entry is gone by now; read the list from its beginning',
   })
 
-const entryView = ({ entryId, at, keyId, keyName, keyPrefix, ...entry }: AuditRow): AuditEntry => ({
+const entryView = ({ entryId, at, signedInBy, keyId, keyName, keyPrefix, ...entry }: AuditRow): AuditEntry => ({
   audit_id: entryId,
   at: at.toISOString(),
   ...entry,
+  signed_in_by: signedInBy,
   key: keyId === null ? null : { key_id: keyId, name: keyName ?? '', prefix: keyPrefix ?? '' },
 })

@@ -9,11 +9,13 @@ import { browserOf, knowBrowser } from './browser.js'
 import { requireToken } from './limits.js'
 import { signIn } from './sign-in.js'
 import { userView } from './user-view.js'
+import { requirePasswords } from './what-is-open.js'
 
 type Body = Input<Routes['login']>['body']
 
 /** Known and unknown addresses, right and wrong passwords cost the same statements and the same hashing up to the verdict. */
 export async function login(ctx: OpenContext, { body }: { body: Body }): Promise<Reply<Routes['login']>> {
+  requirePasswords(ctx)
   const key = emailKey(body.email)
   const { deviceId, applicant } = browserOf(ctx, key)
   if (deviceId === null) await limitStranger(ctx, key)
@@ -25,7 +27,7 @@ export async function login(ctx: OpenContext, { body }: { body: Body }): Promise
   await inEntrance(ctx, (sql) => auditByEmail(sql, ctx, audited))
   if (!granted) throw new ApiError('UNAUTHENTICATED')
   const proven = await withTodaysHash(ctx, credentials, body)
-  await inEntrance(ctx, (sql) => signIn(ctx, sql, proven))
+  await inEntrance(ctx, (sql) => signIn(ctx, sql, { ...proven, method: 'password' }))
   knowBrowser(ctx, key)
   const user = await inEntrance(ctx, (sql) => loadUser(sql, credentials.tenantId, credentials.userId))
   if (user === undefined) throw new ApiError('UNAUTHENTICATED')
@@ -44,6 +46,7 @@ async function limitStranger(ctx: OpenContext, key: string): Promise<void> {
 /** A password that was hashed with other parameters than today's is hashed anew while it is at hand. */
 async function withTodaysHash(ctx: OpenContext, proven: Credentials, body: Body): Promise<Credentials> {
   const { passwords } = ctx.app.accounts
+  if (proven.passwordHash === null) throw new ApiError('UNAUTHENTICATED')
   if (!passwords.isOutdated(proven.passwordHash)) return proven
   const by = { owner: emailKey(body.email), isKnown: true }
   const passwordHash = await passwords.hash(body.password, by)

@@ -4,8 +4,7 @@ import { auditByEmail } from '../context/audit.js'
 import type { OpenContext } from '../context/context.js'
 import { inEntrance } from '../entry/senders.js'
 import { emailKey } from '../store/accounts/accounts.js'
-import type { MailKind } from '../store/accounts/mail.js'
-import { queueMailByEmail } from '../store/accounts/mail.js'
+import { queueMailByEmail, type TokenKind } from '../store/accounts/mail.js'
 import { takeOrWait } from './limits.js'
 
 /**
@@ -15,7 +14,7 @@ import { takeOrWait } from './limits.js'
 export async function requestMail(
   ctx: OpenContext,
   email: string | null,
-  kind: MailKind,
+  kind: TokenKind,
   limit: 'forgot' | 'resend',
 ): Promise<number> {
   const key = email === null ? '' : emailKey(email)

@@ -10,6 +10,7 @@ import { consumeMailToken } from '../store/accounts/mail.js'
 import { revokeRefreshTokensOf } from '../store/accounts/refresh-tokens.js'
 import { knowBrowser, stranger } from './browser.js'
 import { requireToken } from './limits.js'
+import { requirePasswords } from './what-is-open.js'
 
 /**
  * Uses the token up, sets the password and signs everyone out, all or nothing. The person who opened an account whose address
@@ -19,6 +20,7 @@ export async function resetPassword(
   ctx: OpenContext,
   { body }: Input<Routes['resetPassword']>,
 ): Promise<Reply<Routes['resetPassword']>> {
+  requirePasswords(ctx)
   await requireToken(ctx, 'token_ip', addressKey(ctx.request.clientAddress))
   const passwordHash = await ctx.app.accounts.passwords.hash(body.password, stranger(ctx.request.clientAddress))
   const email = await ctx.app.database.transaction('accounts', async (tx) => {

@@ -11,9 +11,12 @@ import { knowBrowser, stranger } from './browser.js'
 import { requireToken } from './limits.js'
 import { signIn } from './sign-in.js'
 import { userView } from './user-view.js'
+import { isSignupOpen, requirePasswords } from './what-is-open.js'
 
 /** A tenant, its first user, its first key (shown here and never again), and a verification mail that nobody waits for. */
 export async function signup(ctx: OpenContext, { body }: Input<Routes['signup']>): Promise<Reply<Routes['signup']>> {
+  if (!isSignupOpen(ctx.app.config)) throw new ApiError('SIGNUP_CLOSED')
+  requirePasswords(ctx)
   await requireToken(ctx, 'signup_ip', addressKey(ctx.request.clientAddress))
   const passwordHash = await ctx.app.accounts.passwords.hash(body.password, stranger(ctx.request.clientAddress))
   const tenantId = makeId(ctx.app.random, 'tn')
@@ -44,7 +47,7 @@ export async function signup(ctx: OpenContext, { body }: Input<Routes['signup']>
       kind: 'verify',
     })
     await auditPerson(tx, ctx, { tenantId, userId, email: body.email, action: 'signup' })
-    await signIn(ctx, tx, { tenantId, userId, passwordHash })
+    await signIn(ctx, tx, { tenantId, userId, passwordHash, method: 'password' })
     return loadUser(tx, tenantId, userId)
   })
   if (user === undefined) throw new Error('the account was not stored')

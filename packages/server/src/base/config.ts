@@ -14,6 +14,7 @@ import {
   text,
   webAddress,
 } from './config-values.js'
+import { oidcProviders } from './oidc-file.js'
 
 interface Setting<Value, Default extends string | null> {
   env: string
@@ -168,6 +169,27 @@ export const SETTINGS = {
     help: 'sender of email',
     parse: oneLine,
   }),
+  signup: setting({
+    env: 'COUNTERSIGN_SIGNUP',
+    flag: 'signup',
+    default: null,
+    help: 'whether anybody may create an account: open or closed; by default open in development and closed in production',
+    parse: oneOf(['open', 'closed']),
+  }),
+  passwords: setting({
+    env: 'COUNTERSIGN_PASSWORDS',
+    flag: 'passwords',
+    default: 'on',
+    help: "whether people may sign in with a password: on or off; off leaves the company's provider",
+    parse: onOff,
+  }),
+  oidcProviders: setting({
+    env: 'COUNTERSIGN_OIDC_FILE',
+    flag: 'oidc-file',
+    default: null,
+    help: "JSON file with the company's identity providers, for sign-in by OpenID Connect",
+    parse: oidcProviders,
+  }),
   signingKeys: setting({
     env: 'COUNTERSIGN_SIGNING_KEYS',
     flag: 'signing-keys',
@@ -242,10 +264,17 @@ function refuseUnsafeProduction(config: Config): void {
   if (config.publicUrl === null || !config.publicUrl.startsWith('https://')) {
     throw new ConfigError('production needs an https URL in COUNTERSIGN_PUBLIC_URL: cookies and links depend on it')
   }
+  const plain = config.oidcProviders?.find(({ issuer }) => issuer.startsWith('http:'))
+  if (plain !== undefined) {
+    throw new ConfigError(`production needs an https issuer: COUNTERSIGN_OIDC_FILE names ${plain.issuer}`)
+  }
   if (config.signingKeys === null) {
     throw new ConfigError('production needs COUNTERSIGN_SIGNING_KEYS: generate one with `openssl rand -base64 48`')
   }
 }
+
+/** Where users reach the service, as far as its settings say. */
+export const addressOf = ({ publicUrl, host, port }: Config): string => publicUrl ?? `http://${host}:${port}`
 
 /** The lines of `--help`. */
 export function settingsHelp(): string {

@@ -17,8 +17,15 @@ export const audit = (tx: Queryable, ctx: Context, audited: Audited): Promise<vo
 export const auditPerson = (
   tx: Queryable,
   { request }: OpenContext,
-  { tenantId, userId, email, ...audited }: Audited & { tenantId: string; userId: string; email: string },
-): Promise<void> => insertAuditEntry(tx, { tenantId, userId, actor: email, ip: request.clientAddress, ...audited })
+  {
+    tenantId,
+    userId,
+    email,
+    method = null,
+    ...audited
+  }: Audited & { tenantId: string; userId: string; email: string; method?: string | null },
+): Promise<void> =>
+  insertAuditEntry(tx, { tenantId, userId, actor: email, signedInBy: method, ip: request.clientAddress, ...audited })
 
 /** The same for an address that need not be anybody's: it takes the same statement either way. */
 export const auditByEmail = (
@@ -32,6 +39,7 @@ export const auditEntry = ({ request, tenant, signIn }: Context, audited: Audite
   action: audited.action,
   userId: tenant.userId,
   actor: signIn?.email ?? null,
+  signedInBy: signIn?.method ?? null,
   keyId: tenant.keyId,
   ip: request.clientAddress,
   subject: audited.subject ?? null,

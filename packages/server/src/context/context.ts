@@ -2,12 +2,14 @@ import type { CaptureItem, Input, MailDelivery, Reply, Route, RouteName, Routes 
 import type { Config } from '../base/config.js'
 import type { DeviceTokens } from '../base/crypto/device-tokens.js'
 import type { LedgerSigner } from '../base/crypto/ledger-keys.js'
+import type { OidcFlows } from '../base/crypto/oidc-flows.js'
 import type { Passwords } from '../base/crypto/passwords.js'
 import type { Random } from '../base/crypto/secrets.js'
 import type { AccessTokens } from '../base/crypto/tokens.js'
 import type { Log } from '../base/log.js'
 import type { Memories } from '../base/memories.js'
 import type { Metrics } from '../base/metrics.js'
+import type { OidcClient } from '../base/oidc-client.js'
 import type { Database } from '../postgres/database.js'
 import type { SignIn } from '../store/accounts/refresh-tokens.js'
 import type { KeyProof } from '../store/sessions/key-proof.js'
@@ -83,6 +85,8 @@ export interface Accounts {
   readonly passwords: Passwords
   readonly accessTokens: AccessTokens
   readonly deviceTokens: DeviceTokens
+  readonly oidcFlows: OidcFlows
+  readonly oidcClients: readonly OidcClient[]
   /** Cookies are Secure and bound to the host. */
   readonly secureCookies: boolean
   readonly mail: MailWorker

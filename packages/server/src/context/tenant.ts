@@ -1,4 +1,5 @@
 import type { Quota } from '@countersign/protocol'
+import type { KeyScope } from '../store/accounts/api-keys.js'
 
 /** Whose data an operation may touch, and who asks. */
 export interface Tenant {
@@ -7,4 +8,6 @@ export interface Tenant {
   /** Null for a person who is signed in. */
   readonly keyId: string | null
   readonly userId: string | null
+  /** What the key may be used for. Null for a person. */
+  readonly scope: KeyScope | null
 }

@@ -2,7 +2,8 @@ import { unauthenticated } from '../base/api-error.js'
 import type { WorkOptions } from '../postgres/database.js'
 import type { Sql, Tx } from '../postgres/sql.js'
 import { holdSignIn } from '../store/accounts/refresh-tokens.js'
-import type { Context } from './context.js'
+import { lockTenant } from '../store/accounts/tenants.js'
+import type { Context, UserContext } from './context.js'
 
 /** Runs `fn` in one transaction of the tenant. Everything inside uses its `tx`, no other connection. */
 export function inTransaction<T>(ctx: Context, fn: (tx: Tx) => Promise<T>, options?: WorkOptions): Promise<T> {
@@ -15,6 +16,13 @@ export function inTransaction<T>(ctx: Context, fn: (tx: Tx) => Promise<T>, optio
   }
   return app.database.transaction(tenant.tenantId, asSignedIn, options)
 }
+
+/** For changes of which a tenant makes one at a time. Its row is locked before the sign-in: nobody waits in a circle. */
+export const inTenantTransaction = <T>({ app, tenant, signIn }: UserContext, fn: (tx: Tx) => Promise<T>): Promise<T> =>
+  app.database.transaction(tenant.tenantId, async (tx) => {
+    if (!(await lockTenant(tx, tenant.tenantId)) || !(await holdSignIn(tx, signIn))) throw unauthenticated()
+    return fn(tx)
+  })
 
 /** For lists and pages of a tenant: its share of the connections that read. */
 export const inRead = <T>({ app, tenant }: Context, fn: (sql: Sql) => Promise<T>): Promise<T> =>

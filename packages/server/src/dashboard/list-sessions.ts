@@ -14,6 +14,7 @@ export async function listSessions(
     tenantId: ctx.tenant.tenantId,
     search: query.q === undefined || query.q === '' ? null : query.q,
     agent: query.agent ?? null,
+    environment: query.environment ?? null,
     status: query.status ?? null,
     reason: query.reason ?? null,
     label: query.label ?? null,

@@ -1,4 +1,11 @@
-import { API_KEY_PATTERN, bucketFor, type Quota, type RateBucket, type Throttled } from '@countersign/protocol'
+import {
+  API_KEY_PATTERN,
+  bucketFor,
+  type KeyAccess,
+  type Quota,
+  type RateBucket,
+  type Throttled,
+} from '@countersign/protocol'
 import { ApiError, unauthenticated } from '../base/api-error.js'
 import type { Quotas } from '../base/config.js'
 import { sha256 } from '../base/crypto/secrets.js'
@@ -44,6 +51,7 @@ export async function authenticateKey(
   if (holder === null) throw unauthenticated()
   keys.keyUsage.note(holder.tenantId, holder.keyId)
   if (!holder.verified) throw new ApiError('EMAIL_NOT_VERIFIED')
+  requireAccess(key.route, holder.scope.access)
   return holder
 }
 
@@ -52,11 +60,25 @@ export async function renewTokens(keys: KeyAuthentication, key: NamedKey): Promi
   await take(keys, key, keys.tokens.renewal(key.keyHash, key.route.throttle)).catch(() => {})
 }
 
+/** What a request by key asks for: `access` names the keys that may, and without it each may. */
+export type Keyed = Throttled & { readonly access?: readonly KeyAccess[] }
+
+/** What keys are for is written where the route is. */
+export function requireAccess({ access }: Keyed, given: KeyAccess): void {
+  if (access !== undefined && !access.includes(given)) throw new ApiError('KEY_SCOPE', { detail: MAY[given] })
+}
+
+const MAY = {
+  all: 'this key may do everything',
+  read: 'this key may only read',
+  observe: 'this key may only send captures and look up the approved plan',
+}
+
 interface NamedKey {
   /** A tenant, or the network of a stranger. */
   readonly sender: string
   readonly keyHash: Buffer
-  readonly route: Throttled
+  readonly route: Keyed
 }
 
 const NO_TOKENS: TopUp = { wanted: 0, returned: 0, complete: () => {} }

@@ -1,9 +1,9 @@
-import { bucketFor, type Route, type Throttled } from '@countersign/protocol'
-import type { ApiError } from '../base/api-error.js'
+import { bucketFor, type PersonRoute, type Route, roleIncludes } from '@countersign/protocol'
+import { ApiError } from '../base/api-error.js'
 import type { Context, OpenContext, Services, UserContext } from '../context/context.js'
 import { takeToken } from '../store/accounts/buckets.js'
 import type { SessionRow } from '../store/sessions/session-row.js'
-import { authenticateKey, keyHashOf } from './authenticate.js'
+import { authenticateKey, type Keyed, keyHashOf } from './authenticate.js'
 import { authenticateCookie } from './authenticate-cookie.js'
 import type { ByteQuota } from './byte-quota.js'
 import { checkOrigin } from './check-origin.js'
@@ -44,7 +44,7 @@ export function createAuthorization(parts: AuthorizationParts): Authorization {
   const tokens = parts.prepaidTokens ?? createPrepaidTokens(parts.memories.cache('prepaid_tokens'))
   const keys = { enter: database.enter, keyUsage, tokens, quotas: config.quotas }
 
-  const byKey = (open: OpenContext, route: Throttled, { sessionId, rechecksKey = false }: EntryOptions) => {
+  const byKey = (open: OpenContext, route: Keyed, { sessionId, rechecksKey = false }: EntryOptions) => {
     const keyHash = keyHashOf(open.request.http)
     const known = sessionId === undefined ? null : parts.sessions.find(sessionId)
     const enter = () => authenticated(open, { keyHash, route, known })
@@ -54,7 +54,7 @@ export function createAuthorization(parts: AuthorizationParts): Authorization {
 
   const authenticated = async (
     { app, request }: OpenContext,
-    { keyHash, route, known }: { keyHash: Buffer; route: Throttled; known: SessionRow | null },
+    { keyHash, route, known }: { keyHash: Buffer; route: Keyed; known: SessionRow | null },
   ): Promise<Context> => {
     const holder = await authenticateKey(keys, { sender: senderOf(request), keyHash, route, known })
     noteSender(request, holder.tenantId)
@@ -63,21 +63,25 @@ export function createAuthorization(parts: AuthorizationParts): Authorization {
     return { app, request, tenant: holder, signIn: null, session: holder.session, recentKey: null }
   }
 
-  const byCookie = async ({ app, request }: OpenContext, route: Throttled): Promise<UserContext> => {
+  const byCookie = async ({ app, request }: OpenContext, route: PersonRoute): Promise<UserContext> => {
     const { accessTokens, deviceTokens, secureCookies } = parts.accounts
     const cookies = { accessTokens, deviceTokens, now: app.clock(), secure: secureCookies }
     const signIn = await database.enter(senderOf(request), (sql) =>
       authenticateCookie({ sql, ...cookies }, request.http, request.replyHeaders),
     )
-    const { tenantId, userId, quota } = signIn
+    const { tenantId, userId, quota, role } = signIn
     noteSender(request, tenantId)
     if (request.http.method !== 'GET') checkOrigin(request.http, app.publicUrl())
+    if (!roleIncludes(role, route.role)) {
+      throw new ApiError('ROLE_NEEDED', { detail: `this takes the role ${route.role}; yours is ${role}` })
+    }
     const from = bucketFor(config.quotas[quota], route)
     if (from !== null) {
       const take = { owner: tenantId, bucket: from.bucket, capacity: from.perMinute, fillSeconds: 60 }
       throttle(from, await database.enter(tenantId, (sql) => takeToken(sql, take)), request.replyHeaders)
     }
-    return { app, request, tenant: { tenantId, quota, keyId: null, userId }, signIn, session: null, recentKey: null }
+    const tenant = { tenantId, quota, keyId: null, userId, scope: null }
+    return { app, request, tenant, signIn, session: null, recentKey: null }
   }
 
   return {

@@ -4,7 +4,13 @@ import { type Account, createPrepaidTokens, type PrepaidTokens } from './prepaid
 
 const KEY = Buffer.alloc(32, 1)
 const NOW = new Date('2026-01-01T00:00:00.000Z')
-const HOLDER = { tenantId: 'tnt_a', keyId: 'key_a', userId: null, quota: 'scale' as const }
+const HOLDER = {
+  tenantId: 'tnt_a',
+  keyId: 'key_a',
+  userId: null,
+  quota: 'scale' as const,
+  scope: { access: 'all' as const, agent: null, environment: null },
+}
 
 const memory = () => new LRUCache<string, Account>({ maxSize: 1e6 })
 

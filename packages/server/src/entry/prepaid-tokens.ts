@@ -1,5 +1,6 @@
 import type { Quota, Throttled } from '@countersign/protocol'
 import type { Cache } from '../base/memories.js'
+import type { KeyScope } from '../store/accounts/api-keys.js'
 
 /** A token that was taken from the bucket in advance, for a request of a recently authenticated key. */
 export interface PrepaidToken {
@@ -19,6 +20,7 @@ export interface TokenHolder {
   readonly keyId: string
   readonly userId: string | null
   readonly quota: Quota
+  readonly scope: KeyScope
 }
 
 /** All requests of one kind by one key draw from one bucket: which one that is, the quota of the key says. */

@@ -1,13 +1,13 @@
-import { bucketFor, type Throttled } from '@countersign/protocol'
+import { bucketFor } from '@countersign/protocol'
 import type { Context, OpenContext, RecentKey } from '../context/context.js'
 import type { SessionRow } from '../store/sessions/session-row.js'
-import { type KeyAuthentication, renewTokens } from './authenticate.js'
+import { type KeyAuthentication, type Keyed, renewTokens, requireAccess } from './authenticate.js'
 import { throttle } from './throttle.js'
 
 /** A request by key on a session that this process wrote last. */
 export interface RecentRequest {
   readonly keyHash: Buffer
-  readonly route: Throttled
+  readonly route: Keyed
   readonly known: SessionRow
   /** Enters like any other request. */
   readonly enter: () => Promise<Context>
@@ -29,6 +29,7 @@ export function enterOnRecentKey(
     token.refund()
     return null
   }
+  requireAccess(route, holder.scope.access)
   if (token.isDue) void renewTokens(keys, { sender: holder.tenantId, keyHash, route })
   keys.keyUsage.note(holder.tenantId, holder.keyId)
   throttle(bucketFor(keys.quotas[holder.quota], route), { taken: true, tokens: token.tokens }, request.replyHeaders)

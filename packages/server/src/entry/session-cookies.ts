@@ -7,7 +7,7 @@ export interface SessionCookies {
 }
 
 /** `__Host-` binds a cookie to this host, this path and https; browsers refuse it without Secure. */
-export const cookieName = (kind: keyof SessionCookies | 'device', secure: boolean) =>
+export const cookieName = (kind: keyof SessionCookies | 'device' | 'oidc', secure: boolean) =>
   `${secure ? '__Host-' : ''}countersign_${kind}`
 
 /** Both cookies live as long as the refresh token, which is what an expired access token is renewed by. */

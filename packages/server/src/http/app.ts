@@ -22,6 +22,7 @@ import {
 import { isPage, openDashboard } from './dashboard.js'
 import { problemOf, toApiError } from './errors.js'
 import { handlers as builtHandlers, readsSession, rechecksKey } from './handlers.js'
+import { registerOidc } from './oidc.js'
 import type { AnyHandler } from './operate.js'
 import { registerPages } from './pages.js'
 import { securityHeaders } from './security-headers.js'
@@ -60,7 +61,11 @@ export function createApp(parts: AppParts): FastifyInstance {
     genReqId: () => makeId(parts.random, 'req'),
     rewriteUrl: ({ url = '' }) => pathAndQuery(url),
     clientErrorHandler: refuseConnection(metrics),
-    frameworkErrors: (error, request, reply) => sendProblem(toApiError(error), request, reply),
+    // No hook has seen such a request.
+    frameworkErrors: (error, request, reply) => {
+      reply.headers({ ...securityHeaders(config.mode), 'x-request-id': request.id })
+      sendProblem(toApiError(error), request, reply)
+    },
   })
   app.server.maxConnections = config.maxConnections
   app.server.on('drop', () => metrics.count('countersign_connections_dropped_total', { reason: 'too_many' }))
@@ -79,6 +84,7 @@ export function createApp(parts: AppParts): FastifyInstance {
   measureAnswers(app, parts)
   registerRoutes(app, parts)
   registerPages(app, parts)
+  registerOidc(app)
   return app
 }
 

@@ -1,5 +1,7 @@
 import type { RouteName } from '@countersign/protocol'
-import { accountHandlers, keyHandlers } from '../accounts/index.js'
+import { accountHandlers } from '../accounts/index.js'
+import { keyHandlers } from '../accounts/keys/index.js'
+import { memberHandlers } from '../accounts/members/index.js'
 import { captureHandlers, captureReaders } from '../captures/index.js'
 import type { BodyReaders, Handlers } from '../context/context.js'
 import { dashboardHandlers } from '../dashboard/index.js'
@@ -12,6 +14,7 @@ import { workflowHandlers } from '../workflows/index.js'
 export const handlers = {
   ...accountHandlers,
   ...keyHandlers,
+  ...memberHandlers,
   ...captureHandlers,
   ...governanceHandlers,
   ...runHandlers,

@@ -5,6 +5,7 @@ import type { Context, OpenContext } from '../context/context.js'
 import { NotInPlace } from '../context/in-place.js'
 import type { Asked } from '../context/isolation.js'
 import { writeReply } from '../context/written-reply.js'
+import { requireWithinScope } from '../entry/key-scope.js'
 import { checkKeyBeforeRefusal, requireCheckedKey } from '../entry/recent-key.js'
 import { bodyReaders } from './handlers.js'
 import { parseInput } from './parse-input.js'
@@ -23,6 +24,7 @@ export async function operate(
   let reply: unknown
   try {
     input = parseInput(route, asked, readerOf(asked.route, ctx as Context))
+    if (ctx.tenant !== undefined) await requireWithinScope(ctx as Context, asked, input)
     if (route.workflows && !ctx.app.config.workflows) throw new ApiError('WORKFLOWS_DISABLED')
     reply = await handler(ctx as never, input as never)
   } catch (error) {

@@ -1,11 +1,13 @@
 import { resolve } from 'node:path'
 import type { Config } from '../base/config.js'
 import { createDeviceTokens } from '../base/crypto/device-tokens.js'
+import { createOidcFlows } from '../base/crypto/oidc-flows.js'
 import { createPasswords } from '../base/crypto/passwords.js'
 import type { Random } from '../base/crypto/secrets.js'
 import { storedSigningKeys } from '../base/crypto/signing-keys.js'
 import { createAccessTokens } from '../base/crypto/tokens.js'
 import type { Log } from '../base/log.js'
+import { createOidcClient } from '../base/oidc-client.js'
 import type { Accounts } from '../context/context.js'
 import type { Database } from '../postgres/database.js'
 import { readHighestCost } from '../store/accounts/accounts.js'
@@ -34,6 +36,8 @@ export function createAccounts(parts: AccountParts): Accounts {
     accessTokens: createAccessTokens(signingKeys),
     deviceTokens: createDeviceTokens(signingKeys, parts.random),
     secureCookies: config.mode === 'production' || (config.publicUrl?.startsWith('https://') ?? false),
+    oidcFlows: createOidcFlows(signingKeys),
+    oidcClients: (config.oidcProviders ?? []).map(createOidcClient),
     mail: startMailWorker({ ...parts, mailer }),
     mailDelivery: mailer.delivery,
   }

@@ -36,9 +36,10 @@ export async function openDemo(services: Services, url: string): Promise<Demo | 
     return null
   }
   const stored = await readPassword(config.dataFolder)
-  const fits = known !== undefined && stored !== null && (await accounts.passwords.verify(stored, known.passwordHash))
+  const hash = known?.passwordHash ?? null
+  const fits = hash !== null && stored !== null && (await accounts.passwords.verify(stored, hash))
   const password = fits ? stored : randomBytes(9).toString('base64url')
-  const passwordHash = fits ? known.passwordHash : await accounts.passwords.hash(password)
+  const passwordHash = fits ? hash : await accounts.passwords.hash(password)
   const demo = { url, email: EMAIL, password, api_key: await storeDemo(services, known, passwordHash) }
   await writePrivately(demoFile(config.dataFolder), `${JSON.stringify(demo, null, 2)}\n`)
   return demo
@@ -47,7 +48,7 @@ export async function openDemo(services: Services, url: string): Promise<Demo | 
 interface DemoUser {
   readonly tenantId: string
   readonly userId: string
-  readonly passwordHash: string
+  readonly passwordHash: string | null
 }
 
 /** The new key, or null when the tenant has as many keys as it may have. */
@@ -62,7 +63,8 @@ async function storeDemo(
   return database.transaction(tenantId, async (tx) => {
     if (known === undefined) {
       const account = { tenantId, userId, email: EMAIL, name: 'Demo', organisation: 'Demo' }
-      await insertAccount(tx, { ...account, passwordHash, quota: 'team' })
+      const isNew = await insertAccount(tx, { ...account, passwordHash, quota: 'team' })
+      if (!isNew) throw new Error(`the demo account is disabled: start without a demo (COUNTERSIGN_DEMO=off)`)
       await markVerified(tx, { tenantId, userId })
     } else if (known.passwordHash !== passwordHash) await updatePassword(tx, known, passwordHash)
     await lockTenant(tx, tenantId)

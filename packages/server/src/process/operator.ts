@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { LIMITS, type Quota } from '@countersign/protocol'
+import { keyWords } from '../accounts/keys/key-words.js'
 import { ArchivePlaceError, isOfDisk } from '../archives/archive-file.js'
 import {
   type Archived,
@@ -16,7 +17,14 @@ import { alreadyPlaced, BEFORE_PLACEMENTS, placement, placeTables } from '../pos
 import { firstAnswer } from '../postgres/first-answer.js'
 import { codeVersion, databaseVersion, holdsNothing, migrate } from '../postgres/migrate.js'
 import type { Queryable, Sql, Tx } from '../postgres/sql.js'
-import { countActiveKeys, insertKey, type KeyRow, listKeys, revokeKey } from '../store/accounts/api-keys.js'
+import {
+  countActiveKeys,
+  insertKey,
+  type KeyRow,
+  type KeyScope,
+  listKeys,
+  revokeKey,
+} from '../store/accounts/api-keys.js'
 import { insertTenant, listTenants, lockTenant, setQuota, type TenantRow } from '../store/accounts/tenants.js'
 import { insertAuditEntry, type NewAuditEntry } from '../store/audit.js'
 import {
@@ -55,7 +63,7 @@ export const createTenant = (name: string, given: Quota | null, config: Config):
       const tenantId = makeId(randomBytes, 'tnt')
       const quota = given ?? OPERATOR_QUOTA
       await insertTenant(tx, { tenantId, name, quota, verified: true })
-      return { tenantId, quota, key: (await storeKey(tx, tenantId, 'first key')).key }
+      return { tenantId, quota, key: (await storeKey(tx, tenantId, FIRST_KEY)).key }
     })
   })
 
@@ -74,14 +82,19 @@ export interface CreatedKey {
   key: string
 }
 
-export const createKey = (tenantId: string, name: string, config: Config): Promise<CreatedKey> =>
+export interface NewKey extends KeyScope {
+  readonly name: string
+  readonly expiresAt: Date | null
+}
+
+export const createKey = (tenantId: string, given: NewKey, config: Config): Promise<CreatedKey> =>
   inTransaction(config, async (tx) => {
     await holdTenant(tx, tenantId)
     if ((await countActiveKeys(tx, tenantId)) >= LIMITS.activeKeysPerTenant) {
       throw new OperatorError(`at most ${LIMITS.activeKeysPerTenant} keys can be active; revoke one first`)
     }
-    const made = await storeKey(tx, tenantId, name)
-    await audit(tx, { tenantId, action: 'key_created', subject: made.keyId, detail: name })
+    const made = await storeKey(tx, tenantId, given)
+    await audit(tx, { tenantId, action: 'key_created', subject: made.keyId, detail: keyWords(given.name, given) })
     return made
   })
 
@@ -186,7 +199,8 @@ async function holdAside(tx: Tx, key: SetAsideKey): Promise<SetAside> {
   )
 }
 
-const inTransaction = <T>(config: Config, work: (tx: Tx) => Promise<T>): Promise<T> =>
+/** One transaction on a database of this version, whether or not the service runs. */
+export const inTransaction = <T>(config: Config, work: (tx: Tx) => Promise<T>): Promise<T> =>
   withDatabase(config, (url) => transactAtVersion(url, work))
 
 /** For work of many transactions, each of which takes its time. */
@@ -227,19 +241,21 @@ async function transact<T>(url: string, work: (tx: Tx) => Promise<T>): Promise<T
   }
 }
 
-async function holdTenant(tx: Tx, tenantId: string): Promise<void> {
+export async function holdTenant(tx: Tx, tenantId: string): Promise<void> {
   if (!(await lockTenant(tx, tenantId))) throw noTenant(tenantId)
 }
 
 const noTenant = (tenantId: string) =>
   new OperatorError(`there is no tenant ${tenantId}: countersign tenant list shows all tenants`)
 
-async function storeKey(tx: Tx, tenantId: string, name: string): Promise<CreatedKey> {
+const FIRST_KEY: NewKey = { name: 'first key', access: 'all', agent: null, environment: null, expiresAt: null }
+
+async function storeKey(tx: Tx, tenantId: string, { name, expiresAt, ...scope }: NewKey): Promise<CreatedKey> {
   const key = makeApiKey(randomBytes)
   const keyId = makeId(randomBytes, 'key')
-  await insertKey(tx, { tenantId, keyId, userId: null, name, prefix: key.prefix, keyHash: key.hash })
+  await insertKey(tx, { tenantId, keyId, userId: null, name, prefix: key.prefix, keyHash: key.hash, scope, expiresAt })
   return { keyId, key: key.raw }
 }
 
-const audit = (tx: Tx, entry: Omit<NewAuditEntry, 'at' | 'actor'>): Promise<void> =>
+export const audit = (tx: Tx, entry: Omit<NewAuditEntry, 'at' | 'actor'>): Promise<void> =>
   insertAuditEntry(tx, { ...entry, actor: 'operator' })

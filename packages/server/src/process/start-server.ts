@@ -3,7 +3,7 @@ import { resolve } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { FastifyInstance } from 'fastify'
 import { collectDefaultMetrics } from 'prom-client'
-import type { Config } from '../base/config.js'
+import { addressOf, type Config } from '../base/config.js'
 import { secureRandom } from '../base/crypto/secrets.js'
 import { createLog, type Log } from '../base/log.js'
 import { createMemories } from '../base/memories.js'
@@ -132,7 +132,7 @@ export function createRuntime(config: Config, databaseUrl: string, options: Star
   const clock = options.parts?.clock ?? (() => new Date())
   const random = options.parts?.random ?? secureRandom()
   let ready = true
-  let url = config.publicUrl ?? `http://${config.host}:${config.port}`
+  let url = addressOf(config)
   const keyUsage = createKeyUsage({ database, clock, log }, memories.cache('key_usage'))
   const counts = memories.cache<ByteCount>('byte_counts')
   const byteQuota = createByteQuota({ sql: database.sql, quotas: config.quotas, log, counts })

@@ -10,6 +10,7 @@ export interface NewAuditEntry {
   action: AuditAction
   userId?: string | null
   actor?: string | null
+  signedInBy?: string | null
   /** The key with which a program asked. */
   keyId?: string | null
   ip?: string | null
@@ -20,9 +21,9 @@ export interface NewAuditEntry {
 export async function insertAuditEntry(sql: Queryable, entry: NewAuditEntry): Promise<void> {
   await sql`
     insert into audit_entries
-      (tenant_id, at, action, user_id, actor, ip, subject, detail, key_id, key_name, key_prefix)
+      (tenant_id, at, action, user_id, actor, signed_in_by, ip, subject, detail, key_id, key_name, key_prefix)
     select t.tenant_id, statement_timestamp(), ${entry.action}, ${entry.userId ?? null}, ${entry.actor ?? null},
-      ${entry.ip ?? null}, ${entry.subject ?? null}, ${entry.detail ?? null}, k.key_id, k.name, k.prefix
+      ${entry.signedInBy ?? null}, ${entry.ip ?? null}, ${entry.subject ?? null}, ${entry.detail ?? null}, k.key_id, k.name, k.prefix
     from tenants t left join api_keys k on k.tenant_id = t.tenant_id and k.key_id = ${entry.keyId ?? null}
     where t.tenant_id = ${entry.tenantId}`
 }
@@ -30,8 +31,9 @@ export async function insertAuditEntry(sql: Queryable, entry: NewAuditEntry): Pr
 /** The CTE `audited`: the entry of a change of the session in `changed`. */
 export const AUDIT = `audited as (
     insert into audit_entries
-      (tenant_id, at, action, user_id, actor, ip, subject, detail, key_id, key_name, key_prefix)
+      (tenant_id, at, action, user_id, actor, signed_in_by, ip, subject, detail, key_id, key_name, key_prefix)
     select changed.tenant_id, statement_timestamp(), :audit_action::text, :audit_user::text, :audit_actor::text,
+      :audit_signed_in_by::text,
       :audit_ip::text, :audit_subject::text, :audit_detail::text, k.key_id, k.name, k.prefix
     from changed left join api_keys k on k.tenant_id = changed.tenant_id and k.key_id = :audit_key::text
   )`
@@ -41,6 +43,7 @@ export const auditOf = (entry: NewAuditEntry) => ({
   audit_action: entry.action,
   audit_user: entry.userId ?? null,
   audit_actor: entry.actor ?? null,
+  audit_signed_in_by: entry.signedInBy ?? null,
   audit_ip: entry.ip ?? null,
   audit_subject: entry.subject ?? null,
   audit_detail: entry.detail ?? null,
@@ -63,6 +66,7 @@ export interface AuditRow {
   at: Date
   action: AuditAction
   actor: string | null
+  signedInBy: string | null
   keyId: string | null
   keyName: string | null
   keyPrefix: string | null
@@ -71,17 +75,30 @@ export interface AuditRow {
   detail: string | null
 }
 
+export interface AuditFilter {
+  readonly subject: string | null
+  /** A person's address, `operator`, `system`, or the name of a key. */
+  readonly who: string | null
+  readonly action: AuditAction | null
+  readonly from: Date | null
+  readonly to: Date | null
+}
+
 /** Newest first, below the entry of that id. Null: the tenant has no such entry any more. */
 export async function listAuditEntries(
   sql: Queryable,
-  page: { tenantId: string; subject: string | null; below: string | null; limit: number },
+  page: AuditFilter & { tenantId: string; below: string | null; limit: number },
 ): Promise<AuditRow[] | null> {
   const before = page.below === null ? null : await numberOf(sql, page.tenantId, page.below)
   if (before === undefined) return null
   return sql<AuditRow[]>`
-    select entry_id, at, action, actor, key_id, key_name, key_prefix, ip, subject, detail from audit_entries
+    select entry_id, at, action, actor, signed_in_by, key_id, key_name, key_prefix, ip, subject, detail from audit_entries
     where tenant_id = ${page.tenantId} and (${before}::bigint is null or audit_id < ${before})
       ${page.subject === null ? sql`` : sql`and subject = ${page.subject}`}
+      ${page.who === null ? sql`` : sql`and (actor = ${page.who} or key_name = ${page.who})`}
+      ${page.action === null ? sql`` : sql`and action = ${page.action}`}
+      ${page.from === null ? sql`` : sql`and at >= ${page.from}`}
+      ${page.to === null ? sql`` : sql`and at < ${page.to}`}
     order by audit_id desc limit ${page.limit}`
 }
 

@@ -8,27 +8,31 @@ import { DATABASE_USAGE, SETTING_FLAGS } from '../start.js'
 
 export const key: Command = {
   usage: [
-    `key create TENANT [--name NAME] ${DATABASE_USAGE}`,
+    `key create TENANT [--name NAME] [--access all|read|observe] [--agent AGENT] [--environment ENVIRONMENT] [--expires DATE] ${DATABASE_USAGE}`,
     `key list TENANT [--json] ${DATABASE_USAGE}`,
     `key revoke TENANT KEY ${DATABASE_USAGE}`,
   ],
   summary: 'create an API key and show it once; list the keys of a tenant; revoke a key immediately on every instance',
   run: async (args, { print, note }) => {
-    const options = { ...SETTING_FLAGS, name: { type: 'string' as const }, json: { type: 'boolean' as const } }
+    const text = { type: 'string' as const }
+    const made = { name: text, access: text, agent: text, environment: text, expires: text }
+    const options = { ...SETTING_FLAGS, ...made, json: { type: 'boolean' as const } }
     const { values, positionals } = parseArgs({ args: [...args], options, allowPositionals: true })
-    const { name, json = false, ...settings } = values
+    const { name, access, agent, environment, expires, json = false, ...settings } = values
+    const isMade = [name, access, agent, environment, expires].some((value) => value !== undefined)
     const config = configOf(settings as Flags)
     const [verb, tenantId, keyId, ...rest] = positionals
     if (tenantId === undefined || rest.length > 0) throw new UsageError(EXPECTED)
     if (verb === 'create' && keyId === undefined && !json) {
-      const created = await createKey(tenantId, nameOf(name ?? 'created by an operator'), config)
+      const given = newKeyOf({ name: name ?? 'created by an operator', access, agent, environment, expires })
+      const created = await createKey(tenantId, given, config)
       note(`key ${created.keyId} of tenant ${tenantId}, shown only once:`)
       print(created.key)
-    } else if (verb === 'list' && keyId === undefined && name === undefined) {
+    } else if (verb === 'list' && keyId === undefined && !isMade) {
       const keys = await keysOf(tenantId, config)
       if (json) print(snakeJson(keys))
       else for (const line of columns(keys.map(lineOf))) print(line)
-    } else if (verb === 'revoke' && keyId !== undefined && name === undefined && !json) {
+    } else if (verb === 'revoke' && keyId !== undefined && !isMade && !json) {
       await revokeKeyOf(tenantId, keyId, config)
       note(`key ${keyId} is revoked; requests with it are refused from now on`)
     } else throw new UsageError(EXPECTED)
@@ -38,19 +42,29 @@ export const key: Command = {
 
 const EXPECTED = 'expected: key create TENANT, key list TENANT, or key revoke TENANT KEY'
 
-function nameOf(given: string): string {
-  const { success, data } = createKeyBody.safeParse({ name: given })
-  if (!success) throw new UsageError('--name must have 1 to 100 characters')
-  return data.name
+function newKeyOf({ expires, ...given }: Record<string, string | undefined>): Parameters<typeof createKey>[1] {
+  const date = expires === undefined ? undefined : new Date(expires)
+  if (date !== undefined && !(date.getTime() > Date.now()))
+    throw new UsageError('--expires must be a date to come, such as 2030-01-31')
+  const asked = Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined))
+  const { data, error } = createKeyBody.safeParse(asked)
+  if (error !== undefined) throw new UsageError(`--${error.issues[0]?.path.join('.')}: ${error.issues[0]?.message}`)
+  const { name, access, agent = null, environment = null } = data
+  return { name, access, agent, environment, expiresAt: date ?? null }
 }
 
 type Key = Awaited<ReturnType<typeof keysOf>>[number]
 
-const lineOf = ({ keyId, prefix, createdAt, lastUsedAt, revokedAt, name }: Key): string[] => [
+const lineOf = ({ keyId, prefix, createdAt, lastUsedAt, revokedAt, expiresAt, name, ...scope }: Key): string[] => [
   keyId,
   `${prefix}…`,
   `created ${createdAt.toISOString()}`,
   lastUsedAt === null ? 'never used' : `used ${lastUsedAt.toISOString()}`,
-  revokedAt === null ? 'active' : `revoked ${revokedAt.toISOString()}`,
+  revokedAt !== null
+    ? `revoked ${revokedAt.toISOString()}`
+    : expiresAt === null
+      ? 'active'
+      : `until ${expiresAt.toISOString()}`,
+  [scope.access, scope.agent, scope.environment].filter((part) => part !== null).join(' '),
   name,
 ]

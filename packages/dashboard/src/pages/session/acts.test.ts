@@ -3,7 +3,15 @@ import { expect, test } from 'vitest'
 import { actBehind } from './acts.js'
 
 const entry = (action: AuditEntry['action'], detail: string): AuditEntry => ({
-  ...{ audit_id: '1', at: '2026-01-01T00:00:00.000Z', key: null, ip: null, subject: 'ses', actor: 'ada@example.test' },
+  ...{
+    audit_id: '1',
+    at: '2026-01-01T00:00:00.000Z',
+    signed_in_by: 'password',
+    key: null,
+    ip: null,
+    subject: 'ses',
+    actor: 'ada@example.test',
+  },
   action,
   detail,
 })

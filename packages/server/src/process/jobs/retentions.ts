@@ -1,6 +1,7 @@
 import { LIMITS } from '@countersign/protocol'
 import type { Tx } from '../../postgres/sql.js'
 import { deleteIdleBuckets } from '../../store/accounts/buckets.js'
+import { deleteEndedInvitations } from '../../store/accounts/invitations.js'
 import { deleteOldMail, deleteOldMailTokens } from '../../store/accounts/mail.js'
 import { deleteEndedRefreshTokens } from '../../store/accounts/refresh-tokens.js'
 import { deleteOldAuditEntries } from '../../store/audit.js'
@@ -48,6 +49,10 @@ export const RETENTIONS: readonly Retention[] = [
   {
     name: 'refresh-tokens',
     remove: (tx, { limit }) => deleteEndedRefreshTokens(tx, LIMITS.refreshTokenRetentionDays, limit),
+  },
+  {
+    name: 'invitations',
+    remove: (tx, { limit }) => deleteEndedInvitations(tx, LIMITS.refreshTokenRetentionDays, limit),
   },
   {
     name: 'prepared-requests',

@@ -5,13 +5,14 @@ import { createLastingTrouble } from '../../base/lasting-trouble.js'
 import type { Log } from '../../base/log.js'
 import type { MailWorker } from '../../context/context.js'
 import type { Database } from '../../postgres/database.js'
-import type { MailKind } from '../../store/accounts/mail.js'
+import { giveToken } from '../../store/accounts/invitations.js'
 import {
   beginAttempt,
   giveUp,
   markSent,
   type QueuedMail,
   replaceMailToken,
+  type TokenKind,
   takeDueMail,
 } from '../../store/accounts/mail.js'
 import type { Mailer } from './mailer.js'
@@ -28,7 +29,7 @@ export interface MailWorkerParts {
 const TOKEN_LIFE_SECONDS = {
   reset: LIMITS.resetTokenMinutes * 60,
   verify: LIMITS.verificationTokenHours * 3_600,
-} as const satisfies Record<MailKind, number>
+} as const satisfies Record<TokenKind, number>
 
 /** 1, 2, 4 … minutes apart; after the last one the person has to ask again. */
 const MAX_ATTEMPTS = 8
@@ -51,8 +52,12 @@ export async function sendDueMail(parts: MailWorkerParts): Promise<boolean> {
       await giveUp(tx, due)
       return undefined
     }
-    const { tenantId, userId, kind } = due
     await beginAttempt(tx, due, retryDelaySeconds(due.attempts))
+    if (due.kind === 'invite') {
+      await giveToken(tx, { ...due, hash: token.hash })
+      return due
+    }
+    const { tenantId, userId, kind } = due
     await replaceMailToken(tx, {
       tenantId,
       userId,
@@ -65,7 +70,7 @@ export async function sendDueMail(parts: MailWorkerParts): Promise<boolean> {
   })
   if (mail === undefined) return false
   try {
-    await mailer.send(mail.email, writeMessage(mail.kind, publicUrl(), token.raw), mail.mailId)
+    await mailer.send(mail.email, writeMessage(mail, publicUrl(), token.raw), mail.mailId)
     await markSent(database.sql, mail)
     log.info({ mail_id: mail.mailId, kind: mail.kind }, 'a mail was sent')
   } catch (error) {

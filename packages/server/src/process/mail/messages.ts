@@ -1,4 +1,4 @@
-import type { MailKind } from '../../store/accounts/mail.js'
+import type { QueuedMail, TokenKind } from '../../store/accounts/mail.js'
 
 export interface Message {
   readonly subject: string
@@ -34,16 +34,36 @@ const WORDINGS = {
     ],
     action: 'Set a new password',
   },
-} as const satisfies Record<MailKind, Wording>
+} as const satisfies Record<TokenKind, Wording>
+
+const invitation = (tenantName: string, invitedBy: string): Wording => ({
+  path: JOIN_PATH,
+  subject: `Join ${tenantName}`,
+  lines: [
+    `${invitedBy} invites you to ${tenantName} on Countersign, which decides what AI agents may do.`,
+    'The link is valid for seven days and works once. If you do not know the sender, ignore this email.',
+  ],
+  action: 'Join',
+})
+
+const JOIN_PATH = '/join'
 
 /** The token travels in the fragment, which browsers send to no server and no referrer. */
-const mailLink = (kind: MailKind, publicUrl: string, token: string): string =>
-  `${publicUrl}${WORDINGS[kind].path}#token=${encodeURIComponent(token)}`
+const tokenLink = (publicUrl: string, path: string, token: string): string =>
+  `${publicUrl}${path}#token=${encodeURIComponent(token)}`
+
+/** Where whoever has the token of an invitation joins. */
+export const joinLink = (publicUrl: string, token: string): string => tokenLink(publicUrl, JOIN_PATH, token)
+
+type Worded =
+  | Pick<QueuedMail & { kind: TokenKind }, 'kind'>
+  | Pick<QueuedMail & { kind: 'invite' }, 'kind' | 'tenantName' | 'invitedBy'>
 
 /** Plain and short, as text and as HTML. The host of the link comes from the configuration alone. */
-export function writeMessage(kind: MailKind, publicUrl: string, token: string): Message {
-  const { subject, lines, action } = WORDINGS[kind]
-  const link = mailLink(kind, publicUrl, token)
+export function writeMessage(mail: Worded, publicUrl: string, token: string): Message {
+  const wording = mail.kind === 'invite' ? invitation(mail.tenantName, mail.invitedBy) : WORDINGS[mail.kind]
+  const { path, subject, lines, action } = wording
+  const link = tokenLink(publicUrl, path, token)
   const [first, last] = lines
   return {
     link,

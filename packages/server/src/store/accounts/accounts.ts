@@ -1,4 +1,4 @@
-import type { Quota } from '@countersign/protocol'
+import type { Quota, Role } from '@countersign/protocol'
 import type { Queryable, Tx } from '../../postgres/sql.js'
 
 /** The form by which an address is looked up and limited: one account per mailbox, whatever the letter case. */
@@ -10,6 +10,9 @@ export interface UserRow {
   email: string
   name: string | null
   emailVerifiedAt: Date | null
+  role: Role
+  groups: string[]
+  hasPassword: boolean
   tenantName: string
   quota: Quota
 }
@@ -40,22 +43,31 @@ export async function insertAccount(tx: Tx, account: NewAccount): Promise<boolea
 export interface Credentials {
   tenantId: string
   userId: string
-  passwordHash: string
+  /** Null: the member has no password, and signs in at the company's provider only. */
+  passwordHash: string | null
 }
 
-/** Undefined when no account has the address. */
+/** Undefined when nobody who may sign in has the address. */
 export async function findCredentials(sql: Queryable, key: string): Promise<Credentials | undefined> {
-  const [row] = await sql<Credentials[]>`select tenant_id, user_id, password_hash from users where email_key = ${key}`
+  const [row] = await sql<
+    Credentials[]
+  >`select tenant_id, user_id, password_hash from users where email_key = ${key} and disabled_at is null`
   return row
 }
 
 export async function loadUser(sql: Queryable, tenantId: string, userId: string): Promise<UserRow | undefined> {
   const [row] = await sql<UserRow[]>`
-    select u.tenant_id, u.user_id, u.email, u.name, u.email_verified_at, t.name as tenant_name, t.quota
+    select u.tenant_id, u.user_id, u.email, u.name, u.email_verified_at, u.role, t.name as tenant_name, t.quota,
+      u.password_hash is not null as has_password, ${groupsOf(sql)} as groups
     from users u join tenants t using (tenant_id)
     where u.tenant_id = ${tenantId} and u.user_id = ${userId}`
   return row
 }
+
+/** The names of the groups of a user `u`. */
+export const groupsOf = (sql: Queryable) => sql`array(
+  select g.name from group_members g where g.tenant_id = u.tenant_id and g.user_id = u.user_id order by g.name
+)`
 
 export async function updatePassword(
   tx: Queryable,

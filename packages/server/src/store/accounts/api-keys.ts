@@ -1,14 +1,24 @@
-import type { Quota, RateBucket } from '@countersign/protocol'
+import type { Environment, KeyAccess, Quota, RateBucket } from '@countersign/protocol'
 import { within } from '../../postgres/database.js'
 import { statementByParts } from '../../postgres/fixed-statement.js'
 import type { Queryable, Sql } from '../../postgres/sql.js'
+import { IN_FORCE } from '../sessions/key-proof.js'
 import type { SessionRow } from '../sessions/session-row.js'
 import { revisionOf, SELECT_IF_CURRENT } from '../sessions/sessions.js'
 import { REFILL } from './buckets.js'
 
+/** What a key may be used for. It never changes. */
+export interface KeyScope {
+  readonly access: KeyAccess
+  /** The only ones that it reaches; null: all. */
+  readonly agent: string | null
+  readonly environment: Environment | null
+}
+
 export interface KeyHolder {
   tenantId: string
   keyId: string
+  scope: KeyScope
   /** Null for a key that an operator made. */
   userId: string | null
   quota: Quota
@@ -38,8 +48,8 @@ export interface KeyUse {
 const KEY_TIMEOUT_MS = 3_000
 
 /**
- * Authenticates a key and takes a token from its tenant's bucket, in one statement. Null when the key is unknown or
- * revoked. Nothing is taken for an unverified tenant.
+ * Authenticates a key and takes a token from its tenant's bucket, in one statement. Null when the key is unknown,
+ * revoked or expired. Nothing is taken for an unverified tenant.
  */
 export async function useKey(sql: Sql, use: KeyUse): Promise<KeyHolder | null> {
   const { keyHash, buckets, wanted, returned, known = null } = use
@@ -53,7 +63,8 @@ export async function useKey(sql: Sql, use: KeyUse): Promise<KeyHolder | null> {
   })
   const [row] = await within(KEY_TIMEOUT_MS, sql, query)
   if (row === undefined) return null
-  const { seenAt, ...holder } = row
+  const { seenAt, access, agent, environment, ...rest } = row
+  const holder = { ...rest, scope: { access, agent, environment } }
   const session = known === null || seenAt === null ? null : { fixed: known.fixed, head: known.head, now: seenAt }
   return { ...holder, session }
 }
@@ -64,12 +75,16 @@ const take = ({ free, team, scale }: Readonly<Record<Quota, RateBucket>>) => ({
   fill_seconds: 60,
 })
 
-const authenticate = statementByParts<'tokens' | 'session', Omit<KeyHolder, 'session'> & { seenAt: Date | null }>(
+const authenticate = statementByParts<
+  'tokens' | 'session',
+  KeyScope & Omit<KeyHolder, 'session' | 'scope'> & { seenAt: Date | null }
+>(
   (has) => `
     with key as (
-      select k.tenant_id, k.key_id, k.user_id, t.quota, t.verified_at is not null as verified
+      select k.tenant_id, k.key_id, k.user_id, k.access, k.agent, k.environment, t.quota,
+        t.verified_at is not null as verified
       from api_keys k join tenants t on t.tenant_id = k.tenant_id
-      where k.key_hash = :key_hash::bytea and k.revoked_at is null
+      where k.key_hash = :key_hash::bytea and ${IN_FORCE}
     ), took as (
       ${has('tokens') ? TAKE_BY_QUOTA : 'select null::int as granted, null::float8 as tokens'}
     )
@@ -110,18 +125,26 @@ export interface NewKeyRow {
   name: string
   prefix: string
   keyHash: Buffer
+  /** For everything, without an end. */
+  scope?: KeyScope
+  expiresAt?: Date | null
 }
+
+const EVERYTHING: KeyScope = { access: 'all', agent: null, environment: null }
 
 /** Stores a new key. The caller holds the tenant's row (`lockTenant`), so that the count of keys cannot be outrun. */
 export async function insertKey(tx: Queryable, key: NewKeyRow): Promise<void> {
+  const { access, agent, environment } = key.scope ?? EVERYTHING
   await tx`
-    insert into api_keys (tenant_id, key_id, user_id, name, prefix, key_hash)
-    values (${key.tenantId}, ${key.keyId}, ${key.userId}, ${key.name}, ${key.prefix}, ${key.keyHash})`
+    insert into api_keys
+      (tenant_id, key_id, user_id, name, prefix, key_hash, access, agent, environment, expires_at)
+    values (${key.tenantId}, ${key.keyId}, ${key.userId}, ${key.name}, ${key.prefix}, ${key.keyHash},
+      ${access}, ${agent}, ${environment}, ${key.expiresAt ?? null})`
 }
 
 export async function countActiveKeys(tx: Queryable, tenantId: string): Promise<number> {
   const [row] = await tx<{ count: number }[]>`
-    select count(*) from api_keys where tenant_id = ${tenantId} and revoked_at is null`
+    select count(*) from api_keys k where k.tenant_id = ${tenantId} and ${tx.unsafe(IN_FORCE)}`
   return row?.count ?? 0
 }
 
@@ -141,16 +164,17 @@ export async function revokeActiveKeys(tx: Queryable, tenantId: string, name: st
     where tenant_id = ${tenantId} and revoked_at is null and (${name}::text is null or name = ${name})`
 }
 
-export interface KeyRow {
+export interface KeyRow extends KeyScope {
   keyId: string
   name: string
   prefix: string
   createdAt: Date
   lastUsedAt: Date | null
+  expiresAt: Date | null
   revokedAt: Date | null
 }
 
-const KEY_COLUMNS = 'key_id, name, prefix, created_at, last_used_at, revoked_at'
+const KEY_COLUMNS = 'key_id, name, prefix, access, agent, environment, created_at, last_used_at, expires_at, revoked_at'
 
 /** Active keys first, then the newest. */
 export async function listKeys(sql: Queryable, tenantId: string): Promise<KeyRow[]> {

@@ -2,15 +2,21 @@ import type { Queryable, Tx } from '../../postgres/sql.js'
 import { daysAgo } from '../days-ago.js'
 import { deleteSome } from '../delete-some.js'
 
-export type MailKind = 'reset' | 'verify'
+export type TokenKind = 'reset' | 'verify'
 
-export interface QueuedMail {
+/** To a member about the own account, or to whoever is invited. */
+export type QueuedMail = {
   tenantId: string
   mailId: string
-  userId: string
-  kind: MailKind
   attempts: number
   email: string
+} & ({ kind: TokenKind; userId: string } | ({ kind: 'invite' } & Invited))
+
+/** What the mail of an invitation says. */
+interface Invited {
+  invitationId: string
+  invitedBy: string
+  tenantName: string
 }
 
 /**
@@ -19,19 +25,33 @@ export interface QueuedMail {
  */
 export async function queueMailByEmail(
   sql: Queryable,
-  mail: { mailId: string; emailKey: string; kind: MailKind },
+  mail: { mailId: string; emailKey: string; kind: TokenKind },
 ): Promise<void> {
   await sql`
     insert into mail_queue (tenant_id, mail_id, user_id, kind, created_at, next_attempt_at)
     select tenant_id, ${mail.mailId}, user_id, ${mail.kind}, statement_timestamp(), statement_timestamp() from users
-    where email_key = ${mail.emailKey} and (${mail.kind} = 'reset' or email_verified_at is null)`
+    where email_key = ${mail.emailKey} and (${mail.kind} = 'reset' or email_verified_at is null) and disabled_at is null`
+}
+
+/** Queues the mail of an invitation. */
+export async function queueInvitation(
+  tx: Tx,
+  mail: { tenantId: string; mailId: string; invitationId: string },
+): Promise<void> {
+  await tx`
+    insert into mail_queue (tenant_id, mail_id, invitation_id, kind, created_at, next_attempt_at)
+    values (${mail.tenantId}, ${mail.mailId}, ${mail.invitationId}, 'invite', statement_timestamp(), statement_timestamp())`
 }
 
 /** The next mail that is due, locked until the transaction ends; undefined when there is none. Instances share the queue. */
 export async function takeDueMail(tx: Tx): Promise<QueuedMail | undefined> {
   const [row] = await tx<QueuedMail[]>`
-    select m.tenant_id, m.mail_id, m.user_id, m.kind, m.attempts, u.email
-    from mail_queue m join users u using (tenant_id, user_id)
+    select m.tenant_id, m.mail_id, m.user_id, m.kind, m.attempts, m.invitation_id, i.invited_by,
+      coalesce(u.email, i.email) as email, t.name as tenant_name
+    from mail_queue m
+      join tenants t on t.tenant_id = m.tenant_id
+      left join users u on u.tenant_id = m.tenant_id and u.user_id = m.user_id
+      left join invitations i on i.tenant_id = m.tenant_id and i.invitation_id = m.invitation_id
     where m.sent_at is null and m.given_up_at is null and m.next_attempt_at <= statement_timestamp()
     order by m.next_attempt_at limit 1
     for update of m skip locked`
@@ -57,7 +77,7 @@ export interface NewMailToken {
   tenantId: string
   tokenId: string
   userId: string
-  kind: MailKind
+  kind: TokenKind
   hash: Buffer
   lifeSeconds: number
 }
@@ -83,11 +103,14 @@ export interface TokenOwner {
 }
 
 /** Uses a token up. Undefined when it is unknown, of another kind, used, voided or expired: of two at once one wins. */
-export async function consumeMailToken(tx: Tx, use: { hash: Buffer; kind: MailKind }): Promise<TokenOwner | undefined> {
+export async function consumeMailToken(
+  tx: Tx,
+  use: { hash: Buffer; kind: TokenKind },
+): Promise<TokenOwner | undefined> {
   const [row] = await tx<TokenOwner[]>`
     update mail_tokens t set used_at = statement_timestamp() from users u
     where t.token_hash = ${use.hash} and t.kind = ${use.kind} and t.used_at is null and t.voided_at is null
-      and t.expires_at > statement_timestamp() and u.tenant_id = t.tenant_id and u.user_id = t.user_id
+      and t.expires_at > statement_timestamp() and u.disabled_at is null and u.tenant_id = t.tenant_id and u.user_id = t.user_id
     returning t.tenant_id, t.user_id, u.email,
       (select n.verified_at is not null from tenants n where n.tenant_id = t.tenant_id) as verified`
   return row

@@ -41,6 +41,7 @@ export interface SessionFilter {
   search: string | null
   /** Agent '' stands for none. */
   agent: string | null
+  environment: Environment | null
   status: SessionStatus | null
   activity: SessionActivity | null
   workflowId: string | null
@@ -83,6 +84,7 @@ export async function listSessions(sql: Queryable, filter: SessionFilter): Promi
       ${withinPeriod(sql, lead, filter)}
       ${stopped === null ? sql`` : sql`and (f.created_at, f.session_id) ${oldestFirst ? sql`<=` : sql`>=`} ${pageEnd(sql, stopped)}`}
       ${filter.agent === null ? sql`` : sql`and s.agent = ${filter.agent}`}
+      ${filter.environment === null ? sql`` : sql`and s.environment = ${filter.environment}`}
       ${filter.activity === null ? sql`` : withActivity(sql, filter.activity)}
       ${filter.status === null ? sql`` : sql`and s.status = ${filter.status}`}
       ${filter.workflowId === null ? sql`` : sql`and s.workflow_id = ${filter.workflowId}`}
@@ -113,8 +115,10 @@ const withinPeriod = (sql: Queryable, lead: string, { from, to }: SessionFilter)
   ${to === null ? sql`` : sql`and ${sql(lead)}.created_at < ${to}`}`
 
 /** Whether more is asked of the sessions of a facet, which may fit none of them. */
-const isNarrowed = ({ agent, activity, status, workflowId, search }: SessionFilter, second: Facet | undefined) =>
-  second !== undefined || [agent, activity, status, workflowId, search].some((asked) => asked !== null)
+const isNarrowed = (
+  { agent, environment, activity, status, workflowId, search }: SessionFilter,
+  second: Facet | undefined,
+) => second !== undefined || [agent, environment, activity, status, workflowId, search].some((asked) => asked !== null)
 
 /** So many sessions of a facet are looked through for one page. */
 const MOST_LOOKED_AT = 10_000

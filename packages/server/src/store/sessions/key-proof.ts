@@ -7,10 +7,13 @@ export interface KeyProof {
   readonly quota: Quota
 }
 
+/** A key `k` that is neither revoked nor expired. */
+export const IN_FORCE = 'k.revoked_at is null and (k.expires_at is null or k.expires_at > clock_timestamp())'
+
 /** Beside the guard of a session's write: the key is valid. */
 export const PROVEN = `and exists (
           select 1 from api_keys k join tenants t on t.tenant_id = k.tenant_id
-          where k.key_hash = :key_hash::bytea and k.revoked_at is null and k.tenant_id = :tenant_id::text
+          where k.key_hash = :key_hash::bytea and ${IN_FORCE} and k.tenant_id = :tenant_id::text
             and t.quota = :quota::text and t.verified_at is not null
         )`
 

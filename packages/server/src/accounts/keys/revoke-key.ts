@@ -1,9 +1,9 @@
 import type { Input, Reply, Routes } from '@countersign/protocol'
-import { ApiError } from '../base/api-error.js'
-import { audit } from '../context/audit.js'
-import type { UserContext } from '../context/context.js'
-import { inTransaction } from '../context/work.js'
-import { revokeKey as revokeKeyRow } from '../store/accounts/api-keys.js'
+import { ApiError } from '../../base/api-error.js'
+import { audit } from '../../context/audit.js'
+import type { UserContext } from '../../context/context.js'
+import { inTransaction } from '../../context/work.js'
+import { revokeKey as revokeKeyRow } from '../../store/accounts/api-keys.js'
 
 /** The next request with the key is refused, on every instance. */
 export async function revokeKey(
