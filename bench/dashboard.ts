@@ -5,7 +5,7 @@
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
-import type { TransactionSql } from 'postgres'
+import type { Tx } from '../packages/server/src/postgres/sql.js'
 import { agentOf, type Credentials, signUp } from './support/bench-agent.js'
 import { loadFast } from './support/load-fast.js'
 import { startOwnServer } from './support/own-server.js'
@@ -18,7 +18,7 @@ const SMALL = 1_000
 const LARGE = Number(positionals[0] ?? 100_000)
 const ROUNDS = 60
 const server = await startOwnServer(options.folder)
-const { sql } = server.parts.database
+const { sql } = server
 
 const READS = {
   overview: '/api/dashboard/overview?range=30d',
@@ -99,13 +99,10 @@ async function account(email: string): Promise<Credentials> {
 
 /** Copies of the original session over 30 days, each with ten events; one in fifty has a reason, a label, a kill. */
 async function fill(tenantId: string, sessions: number): Promise<void> {
-  await sql.begin(async (tx) => {
-    await tx`set local statement_timeout = 0`
-    await copySessions(tx, tenantId, sessions)
-  })
+  await sql.begin((tx) => copySessions(tx, tenantId, sessions))
 }
 
-async function copySessions(tx: TransactionSql, tenantId: string, sessions: number): Promise<void> {
+async function copySessions(tx: Tx, tenantId: string, sessions: number): Promise<void> {
   const columns = await tx<{ columnName: string }[]>`
     select column_name from information_schema.columns where table_name = 'sessions' order by ordinal_position`
   const changed: Record<string, string> = {

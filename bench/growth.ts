@@ -9,7 +9,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
 import { startEmbeddedPostgres } from '@countersign/server'
-import postgres from 'postgres'
+import { connect } from '../packages/server/src/postgres/connect.js'
 import { startBenchServer } from './support/bench-server.js'
 import { type BenchSession, openBenchSession } from './support/governed-cycles.js'
 
@@ -62,7 +62,7 @@ try {
 }
 
 async function createDatabase(name: string): Promise<string> {
-  const sql = postgres(cluster.url, { max: 1, onnotice: () => {} })
+  const sql = connect({ url: cluster.url }, { max: 1 })
   await sql.unsafe(`create database ${name}`)
   await sql.end()
   return cluster.url.replace(/[^/]*$/, name)
@@ -94,7 +94,7 @@ function middle(times: readonly number[]): number {
 
 /** Copies of a finished session with its records, for the same tenant: rows as the service writes them. */
 async function storeSessions(count: number): Promise<void> {
-  const sql = postgres(crowdedUrl, { max: 1, onnotice: () => {} })
+  const sql = connect({ url: crowdedUrl, statementTimeoutMs: 0 }, { max: 1 })
   const tables = ['sessions', 'session_heads', 'session_events', 'receipts', 'content']
   const [source] =
     await sql`select tenant_id, session_id from session_heads where (state::json ->> 'stateVersion')::int >= 10 limit 1`
@@ -110,7 +110,7 @@ async function storeSessions(count: number): Promise<void> {
       `insert into ${table} (${names.join(', ')})
        select ${copied.join(', ')} from generate_series(1, $1::int) as n,
          lateral (select * from ${table} where tenant_id = $2 and session_id = $3 ${some}) as t`,
-      [count, source.tenant_id, source.session_id],
+      [count, source.tenantId, source.sessionId],
     )
   }
   // All of them in one minute: no service makes as many, and the job that counts would be busy with nothing else.

@@ -14,7 +14,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { createTenant, readConfig, startEmbeddedPostgres } from '@countersign/server'
-import postgres from 'postgres'
+import { connect } from '../packages/server/src/postgres/connect.js'
 import { startWatchedService } from '../test/support/hostile/start-watched.js'
 import type { Attack } from './support/hostile/attack.js'
 import { LOST_MS, type Watched } from './support/hostile/neighbour.js'
@@ -234,7 +234,7 @@ async function startService(): Promise<Service> {
 async function createDatabase(): Promise<string> {
   databases += 1
   const name = `hostile_${databases}`
-  const sql = postgres(cluster.url, { max: 1, onnotice: () => {} })
+  const sql = connect({ url: cluster.url }, { max: 1 })
   await sql.unsafe(`create database ${name}`)
   await sql.end()
   return cluster.url.replace(/[^/]*$/, name)

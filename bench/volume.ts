@@ -38,7 +38,7 @@ const READS: Readonly<Record<string, string>> = {
 }
 
 const server = await startOwnServer(options.folder)
-const { sql } = server.parts.database
+const { sql } = server
 const figures: Record<string, Record<string, number>> = {}
 try {
   const agent = await signIn()

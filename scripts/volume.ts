@@ -1,7 +1,7 @@
 // npm run demo -- --volume: a month of made-up work in the demo tenant of the server that `npm start` runs.
 import { readFileSync } from 'node:fs'
 import { readConfig } from '../packages/server/src/base/config.js'
-import { connect } from '../packages/server/src/postgres/database.js'
+import { connect } from '../packages/server/src/postgres/connect.js'
 import { withDatabase } from '../packages/server/src/process/configured-database.js'
 import { Person } from '../test/support/runtime/person.js'
 import { createApi } from '../test/support/runtime/runtime.js'

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { compilePlan } from '@countersign/engine'
-import type { Sql } from 'postgres'
+import type { Sql } from '../../packages/server/src/postgres/sql.js'
 
 /** A person with a verified account, and the agent that works with their key. */
 export interface BenchAgent {

@@ -1,4 +1,4 @@
-import type { Sql } from 'postgres'
+import type { Sql } from '../../packages/server/src/postgres/sql.js'
 
 /**
  * Stores what a benchmark needs without waiting for the disk, then does what autovacuum would have done long before. A
@@ -8,7 +8,7 @@ export async function loadFast(sql: Sql, store: () => Promise<void>): Promise<vo
   await set(sql, { fsync: 'off', full_page_writes: 'off', max_wal_size: "'8GB'" })
   try {
     await store()
-    await vacuum(sql)
+    await sql`vacuum analyze`
   } finally {
     await set(sql, { fsync: 'default', full_page_writes: 'default', max_wal_size: 'default' })
   }
@@ -17,11 +17,4 @@ export async function loadFast(sql: Sql, store: () => Promise<void>): Promise<vo
 async function set(sql: Sql, settings: Readonly<Record<string, string>>): Promise<void> {
   for (const [name, value] of Object.entries(settings)) await sql.unsafe(`alter system set ${name} = ${value}`)
   await sql`select pg_reload_conf()`
-}
-
-async function vacuum(sql: Sql): Promise<void> {
-  const maintenance = await sql.reserve()
-  await maintenance`set statement_timeout = 0`
-  await maintenance`vacuum analyze`
-  maintenance.release()
 }

@@ -1,4 +1,4 @@
-import type { Sql, TransactionSql } from 'postgres'
+import type { Sql, Tx } from '../../packages/server/src/postgres/sql.js'
 
 /** Where the copies of one call of `storeCopies` begin, and how many there are. */
 export interface Copies {
@@ -30,7 +30,6 @@ export async function storeCopies(sql: Sql, { tenantId, first, count }: Copies):
   for (let from = first; from < first + count; from += BATCH) {
     const to = Math.min(from + BATCH, first + count)
     await sql.begin(async (tx) => {
-      await tx`set local statement_timeout = 0`
       await tx`set local synchronous_commit = off`
       await tx`
         create temp table copies on commit drop as
@@ -45,14 +44,10 @@ export async function storeCopies(sql: Sql, { tenantId, first, count }: Copies):
       await countCopies(tx, tenantId)
     })
   }
-  await sql.begin(async (tx) => {
-    // The job that counts may have begun with what was loaded.
-    await tx`set local lock_timeout = 0`
-    await tx`update decision_counts_until set until = date_trunc('minute', now() - interval '1 minute')`
-  })
+  await sql`update decision_counts_until set until = date_trunc('minute', now() - interval '1 minute')`
 }
 
-async function copyTable(tx: TransactionSql, table: string, times: readonly string[], tenantId: string) {
+async function copyTable(tx: Tx, table: string, times: readonly string[], tenantId: string) {
   const columns = await tx<{ name: string }[]>`
     select attname as name from pg_attribute
     where attrelid = ${table}::regclass and attnum > 0 and not attisdropped order by attnum`
@@ -67,7 +62,7 @@ async function copyTable(tx: TransactionSql, table: string, times: readonly stri
 }
 
 /** What the job that counts decisions and sessions would have written, minute by minute. */
-async function countCopies(tx: TransactionSql, tenantId: string): Promise<void> {
+async function countCopies(tx: Tx, tenantId: string): Promise<void> {
   for (const grain of ['minute', 'hour']) {
     await tx`
       insert into decision_counts (tenant_id, grain, at, agent, reason, calls)

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, expect } from 'vitest'
 import { readConfig } from '../../packages/server/src/base/config.js'
-import { connect } from '../../packages/server/src/postgres/database.js'
+import { connect } from '../../packages/server/src/postgres/connect.js'
 import type { Sql } from '../../packages/server/src/postgres/sql.js'
 import { createTenant } from '../../packages/server/src/process/operator.js'
 import { buildOnce, type Command, countersign } from '../support/process/command-line.js'

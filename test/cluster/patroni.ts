@@ -26,8 +26,7 @@ export const TTL_SECONDS = 20
 export function whyNoCluster(): string | null {
   const missing = ['patroni', 'etcd', 'setpriv'].filter((program) => !isInstalled(program))
   if (postgresPrograms() === null) missing.push('PostgreSQL 15 or later')
-  if (missing.length > 0)
-    return `${missing.join(', ')} missing: on Debian, apt install patroni etcd-server postgresql pgbouncer`
+  if (missing.length > 0) return `${missing.join(', ')} missing: on Debian, apt install patroni etcd-server postgresql`
   return whyNoMachines()
 }
 

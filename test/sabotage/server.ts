@@ -174,8 +174,11 @@ export const serverSabotages: Bugs = {
       to: "b.tenant_id = w.tenant_id and b.status || '' = 'running'",
     },
   ],
-  'packages/server/src/postgres/driver/append-rows.ts': [
-    { breaks: 'fault.failed-among-rows', from: 'prototype.forEachFn = append', to: 'delete prototype.forEachFn' },
+  'packages/server/src/postgres/opening.ts': [
+    { breaks: 'scale.pgbouncer', from: '...(!isPooled && settings)', to: '...settings' },
+  ],
+  'packages/server/src/postgres/connections.ts': [
+    { breaks: 'scale.failover', from: 'if (held?.host !== primary) leave()', to: 'if (primary === undefined) leave()' },
   ],
   'packages/server/src/store/sessions/shared-counts.ts': [
     {
@@ -329,10 +332,10 @@ export const serverSabotages: Bugs = {
   'packages/server/src/store/workflows/workflow-view.ts': [
     { breaks: 'people.workflows.killed-handoffs', from: "where w.status = 'ACTIVE' and h.", to: 'where h.' },
   ],
-  'packages/server/src/postgres/indexes-ahead.ts': [
+  'packages/server/src/schema/indexes-ahead.ts': [
     { breaks: 'scale.index-ahead', from: '`create index concurrently if', to: '`create index if' },
   ],
-  'packages/server/src/postgres/migrate.ts': [
+  'packages/server/src/schema/migrate.ts': [
     { breaks: 'scale.index-ahead', from: '  await dropUnfinishedIndexes(tx, text)\n', to: '' },
   ],
   'packages/server/src/store/dashboard/session-list.ts': [

@@ -5,9 +5,9 @@ import { hashPlan } from '@countersign/engine'
 import type { CompiledSession, Contract } from '@countersign/protocol'
 import { afterAll, beforeAll, expect } from 'vitest'
 import { archiveLines, writeDraft } from '../../../packages/server/src/archives/archive-file.js'
-import { begin } from '../../../packages/server/src/postgres/begin.js'
-import { connect, takeTime } from '../../../packages/server/src/postgres/database.js'
-import { codeVersion } from '../../../packages/server/src/postgres/migrate.js'
+import { connect } from '../../../packages/server/src/postgres/connect.js'
+import { takeTime } from '../../../packages/server/src/postgres/database.js'
+import { codeVersion } from '../../../packages/server/src/schema/migrate.js'
 import { readArchivedRows } from '../../../packages/server/src/store/archives/archived-rows.js'
 import { storePlan } from '../../../packages/server/src/store/governance/plans.js'
 import { PATIENCE_MS, rounds } from '../../support/data/rounds.js'
@@ -84,7 +84,7 @@ proves(
   'a file with many large plans verifies in little memory',
   async () => {
     const file = join(folder, 'all.archive.gz')
-    await begin(operator, async (tx) => {
+    await operator.begin(async (tx) => {
       await takeTime(tx)
       const batch = { tenantId, sessionIds: ids, workflowIds: [] }
       await writeDraft(file, archiveLines({ migration: await codeVersion(), tenantId }, readArchivedRows(tx, batch)))

@@ -1,6 +1,6 @@
 import { setTimeout } from 'node:timers/promises'
 import { afterAll, beforeEach, expect, test } from 'vitest'
-import { connect } from '../../../packages/server/src/postgres/database.js'
+import { connect } from '../../../packages/server/src/postgres/connect.js'
 import { MAX_JUDGED_AT_ONCE } from '../../../packages/server/src/runs/judge-run.js'
 import { claimRun, MOST_UNDER_WAY } from '../../../packages/server/src/store/runs/runs.js'
 import { createTestDatabase } from '../../support/postgres/database.js'

@@ -5,7 +5,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { Role } from '@countersign/protocol'
 import { afterAll, beforeAll, expect } from 'vitest'
 import { readConfig } from '../../../packages/server/src/base/config.js'
-import { connect } from '../../../packages/server/src/postgres/database.js'
+import { connect } from '../../../packages/server/src/postgres/connect.js'
 import type { Sql } from '../../../packages/server/src/postgres/sql.js'
 import {
   type EmbeddedPostgres,

@@ -78,7 +78,7 @@ test('an offer that cannot be written as expired holds up no other', async () =>
   await runtime.sql`update handoffs set expires_at = clock_timestamp() where handoff_id = ${second.handoff_id}`
   expect(await expireOffers(runtime.instances[0].parts)).toBe(1)
   const states = await runtime.sql`
-    select state from handoffs where handoff_id in ${runtime.sql([first.handoff_id, second.handoff_id])} order by state`
+    select state from handoffs where handoff_id = any (${[first.handoff_id, second.handoff_id]}) order by state`
   expect(states.map(({ state }) => state)).toEqual(['expired', 'offered'])
   expect(runtime.logLines.join()).toContain('could not be written as expired')
 })

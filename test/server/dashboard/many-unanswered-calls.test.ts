@@ -23,11 +23,15 @@ await runtime.sql`update session_heads set lease_until = now() - interval '1 min
 await database.transaction('jobs', countDecisions)
 
 /** As many calls of the agent `desk`, each newer than the one before. */
-const note = (from: number, to: number) => runtime.sql`
-  insert into unanswered_calls
-  select tenant_id, at + n * interval '1 millisecond', session_id, seq, call_index, pending_call_id
-  from unanswered_calls, generate_series(${from}::int, ${to}::int) n
-  where session_id = 'of-desk' and at = (select min(at) from unanswered_calls where session_id = 'of-desk')`
+async function note(from: number, to: number): Promise<void> {
+  await runtime.sql`
+    insert into unanswered_calls
+    select tenant_id, at + n * interval '1 millisecond', session_id, seq, call_index, pending_call_id
+    from unanswered_calls, generate_series(${from}::int, ${to}::int) n
+    where session_id = 'of-desk' and at = (select min(at) from unanswered_calls where session_id = 'of-desk')`
+  // As PostgreSQL does by itself, within a minute.
+  await runtime.sql`analyze unanswered_calls`
+}
 
 /** The rows of a table that some work reads. */
 const read = (table: string, work: (tx: Parameters<typeof rowsRead>[0]) => Promise<unknown>): Promise<number> =>

@@ -10,8 +10,8 @@ import { verify } from '../../../packages/cli/src/commands/verify.js'
 import { archiveLines, readArchive, writeDraft } from '../../../packages/server/src/archives/archive-file.js'
 import { type ArchiveOptions, archiveSessions } from '../../../packages/server/src/archives/archive-sessions.js'
 import { checkArchive } from '../../../packages/server/src/archives/check-archive.js'
-import { begin } from '../../../packages/server/src/postgres/begin.js'
-import { connect, takeTime } from '../../../packages/server/src/postgres/database.js'
+import { connect } from '../../../packages/server/src/postgres/connect.js'
+import { takeTime } from '../../../packages/server/src/postgres/database.js'
 import { signHeads } from '../../../packages/server/src/process/jobs/sign-heads.js'
 import { ARCHIVED_TABLES, readArchivedRows } from '../../../packages/server/src/store/archives/archived-rows.js'
 import { proves } from '../../support/proves.js'
@@ -247,7 +247,7 @@ proves(
     const draft = join(folder, 'no-room.draft')
     await symlink(FULL, draft)
     const batch = { tenantId, sessionIds: ['large'], workflowIds: [] }
-    const writing = begin(operator, async (tx) => {
+    const writing = operator.begin(async (tx) => {
       await takeTime(tx)
       await writeDraft(draft, archiveLines({ migration: 1, tenantId }, readArchivedRows(tx, batch)))
     })

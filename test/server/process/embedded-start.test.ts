@@ -4,7 +4,7 @@ import { type AddressInfo, createServer, Server } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeAll, expect, test, vi } from 'vitest'
-import { connect } from '../../../packages/server/src/postgres/database.js'
+import { connect } from '../../../packages/server/src/postgres/connect.js'
 import { processIdentity } from '../../../packages/server/src/process/embedded-postgres/process-identity.js'
 import {
   type EmbeddedPostgres,

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterEach, expect, test } from 'vitest'
-import { migrate } from '../../../packages/server/src/postgres/migrate.js'
+import { migrate } from '../../../packages/server/src/schema/migrate.js'
 import { startTcpProxy, type TcpProxy } from '../../support/postgres/tcp-proxy.js'
 import { proves } from '../../support/proves.js'
 import { HELP_DESK, planOf } from '../../support/runtime/plans.js'
@@ -89,6 +89,6 @@ test('a PostgreSQL that turns read-only is left, and taken again when it is not'
   await sleep(700)
   expect(await write('refused-too')).toBe('UNAVAILABLE')
   // The test's own connection may be read-only, too.
-  await runtime.sql.begin('read write', (tx) => tx`alter database ${database} reset default_transaction_read_only`)
+  await runtime.sql.begin((tx) => tx`alter database ${database} reset default_transaction_read_only`, 'read write')
   await untilAccepted('again')
 })

@@ -1,9 +1,9 @@
 import { afterAll, expect, test } from 'vitest'
 import { readConfig } from '../../../packages/server/src/base/config.js'
-import { connect } from '../../../packages/server/src/postgres/database.js'
-import { DIRECTORY, OF_NO_TENANT } from '../../../packages/server/src/postgres/distribution.js'
+import { connect } from '../../../packages/server/src/postgres/connect.js'
 import type { Sql } from '../../../packages/server/src/postgres/sql.js'
 import { distributionOf } from '../../../packages/server/src/process/operator.js'
+import { DIRECTORY, OF_NO_TENANT } from '../../../packages/server/src/schema/distribution.js'
 import { createTestDatabase } from '../../support/postgres/database.js'
 import { proves } from '../../support/proves.js'
 

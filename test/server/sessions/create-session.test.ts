@@ -22,7 +22,7 @@ async function approve(agent: string, environment: string, approved = plan): Pro
   const { tenantId, sql } = runtime
   await sql`
     insert into plans (tenant_id, compiled_hash, compiled_session)
-    values (${tenantId}, ${approved.compiled_hash}, ${sql.json(approved.compiled_session as never)}) on conflict do nothing`
+    values (${tenantId}, ${approved.compiled_hash}, ${JSON.stringify(approved.compiled_session)}) on conflict do nothing`
   await sql`
     insert into approved_plans (tenant_id, agent, environment, compiled_hash)
     values (${tenantId}, ${agent}, ${environment}, ${approved.compiled_hash})`

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { inject } from 'vitest'
-import { connect } from '../../../packages/server/src/postgres/database.js'
+import { connect } from '../../../packages/server/src/postgres/connect.js'
 
 export interface TestDatabase {
   url: string

@@ -1,4 +1,5 @@
 import type { Database } from '../../../packages/server/src/postgres/database.js'
+import { DatabaseUnreachable } from '../../../packages/server/src/postgres/gave-up.js'
 
 /** `before`: the write never reaches the store. `after`: it is done, and its answer is lost. */
 export type Fault = 'before' | 'after'
@@ -18,7 +19,7 @@ const MAIL_WORKER = 'mail'
 export function faultyDatabase(): FaultyDatabase {
   let next: Fault | null = null
   let writes = 0
-  const lost = () => Object.assign(new Error('write CONNECTION_CLOSED 127.0.0.1:5432'), { code: 'CONNECTION_CLOSED' })
+  const lost = () => new DatabaseUnreachable('Connection terminated unexpectedly')
   const faulty = async <T>(run: () => Promise<T>): Promise<T> => {
     writes += 1
     const fault = next

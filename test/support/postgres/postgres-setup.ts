@@ -2,9 +2,9 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { TestProject } from 'vitest/node'
-import { connect } from '../../../packages/server/src/postgres/database.js'
-import { migrate } from '../../../packages/server/src/postgres/migrate.js'
+import { connect } from '../../../packages/server/src/postgres/connect.js'
 import { startEmbeddedPostgres } from '../../../packages/server/src/process/embedded-postgres/start-embedded-postgres.js'
+import { migrate } from '../../../packages/server/src/schema/migrate.js'
 import { buildOnce } from '../process/command-line.js'
 
 declare module 'vitest' {

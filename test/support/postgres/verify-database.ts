@@ -1,7 +1,7 @@
 import { verifyExport } from '@countersign/engine'
 import { exportEventsReply } from '@countersign/protocol'
 import { expect } from 'vitest'
-import { connect } from '../../../packages/server/src/postgres/database.js'
+import { connect } from '../../../packages/server/src/postgres/connect.js'
 import type { Sql } from '../../../packages/server/src/postgres/sql.js'
 import { startRuntime } from '../runtime/runtime.js'
 

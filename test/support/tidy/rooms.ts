@@ -43,6 +43,7 @@ export const ROOMS: Rooms = {
   server: [
     'base',
     'postgres',
+    'schema',
     'store',
     'store/archives',
     'store/governance',

@@ -10,7 +10,7 @@ test.each([
   ['42501', 'permission denied for schema public', 'make it the owner of the database'],
   ['ENOTFOUND', 'getaddrinfo ENOTFOUND db.invalid', 'no host has that name'],
   ['ECONNRESET', 'Client network socket disconnected before secure TLS connection was established', 'sslmode'],
-  ['CONNECT_TIMEOUT', 'write CONNECT_TIMEOUT 127.0.0.1:5432', 'no PostgreSQL server answers there'],
+  ['ETIMEDOUT', 'connect ETIMEDOUT 10.0.0.1:5432', 'no PostgreSQL server answers there'],
   ['EEXIST', "EEXIST: file already exists, mkdir 'data'", 'choose a folder with --data-folder'],
   ['ENOSPC', 'ENOSPC: no space left on device', 'the disk is full'],
 ])('%s shows a fix and no stack', (code, message, fix) => {

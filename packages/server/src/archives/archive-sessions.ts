@@ -2,10 +2,9 @@ import { randomUUID } from 'node:crypto'
 import { rm } from 'node:fs/promises'
 import { join, sep } from 'node:path'
 import { makeFolder, NoFolder } from '../base/make-folder.js'
-import { begin } from '../postgres/begin.js'
 import { takeTime } from '../postgres/database.js'
-import { codeVersion } from '../postgres/migrate.js'
 import type { Sql, Tx } from '../postgres/sql.js'
+import { codeVersion } from '../schema/migrate.js'
 import { type ArchivePosition, loadWorkflowsOf, type WhatToArchive } from '../store/archives/archivable-sessions.js'
 import { insertArchivedLedgers, isFileNeeded } from '../store/archives/archived-ledgers.js'
 import {
@@ -135,7 +134,7 @@ async function archiveBatch(
     await takeTime(tx)
     await writeDraft(draft, archiveLines(header, readArchivedRows(tx, batch)))
   }
-  await begin(sql, writeRows, 'isolation level repeatable read read only')
+  await sql.begin(writeRows, 'isolation level repeatable read read only')
   let checked: CheckedArchive
   try {
     checked = await checkArchive(draft)
@@ -221,7 +220,7 @@ async function removeRows(
     return true
   }
   try {
-    return await begin(sql, remove, 'isolation level repeatable read')
+    return await sql.begin(remove, 'isolation level repeatable read')
   } catch (error) {
     if (error instanceof Changed || CHANGED_MEANWHILE.has(String((error as { code?: unknown }).code))) return false
     throw error

@@ -1,7 +1,7 @@
 import { isIP } from 'node:net'
 import { LIMITS, QUOTAS, type Quota, type QuotaNumbers } from '@countersign/protocol'
 import { z } from 'zod'
-import { forOneHost, hostsOf, parameter, sessionAttributes } from './database-address.js'
+import { forOneHost, hostsOf, sessionAttributes } from './database-address.js'
 
 export function text(value: string): string {
   if (value === '') throw new Error('is empty')
@@ -56,8 +56,6 @@ export function databaseAddress(value: string): string {
   const attributes = sessionAttributes(value)
   if (attributes !== null && attributes !== 'read-write' && attributes !== 'primary')
     throw new Error('target_session_attrs must be read-write: every instance writes')
-  if (!['true', 'false', null].includes(parameter(value, 'pgbouncer')))
-    throw new Error('pgbouncer must be true or false')
   return value
 }
 

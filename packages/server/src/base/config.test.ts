@@ -32,7 +32,6 @@ const REFUSED: readonly [string, Record<string, string>, RegExp][] = [
   ['a database that is none', { DATABASE_URL: 'mysql://u:hunter2@h/db' }, /postgres:/],
   ['hosts without a comma', { DATABASE_URL: 'postgres://u:hunter2@a:5432,b:x/db' }, /host:port/],
   ['a cluster of which any host will do', { DATABASE_URL: 'postgres://a,b/db?target_session_attrs=any' }, /read-write/],
-  ['PgBouncer in a mode', { DATABASE_URL: 'postgres://h/db?pgbouncer=session' }, /true or false/],
   [
     'a proxy that is no network',
     { COUNTERSIGN_TRUSTED_PROXIES: '10.0.0.0/99' },

@@ -68,7 +68,7 @@ export const SETTINGS = {
     env: 'DATABASE_URL',
     flag: 'database-url',
     default: null,
-    help: 'PostgreSQL 15 or later, used instead of the embedded database; of several hosts (a:5432,b:5432) the one that takes writes; ?pgbouncer=true behind PgBouncer in transaction mode',
+    help: 'PostgreSQL 15 or later, used instead of the embedded database; of several hosts (a:5432,b:5432) the one that takes writes',
     parse: databaseAddress,
   }),
   poolSize: setting({

@@ -22,17 +22,6 @@ test.each([
   expect(needsPrimary(url)).toBe(needed)
 })
 
-test.each([
-  ['?target_session_attrs=read-write', ''],
-  ['?target_session_attrs=read-write&sslmode=require', '?sslmode=require'],
-  ['?sslmode=require&target_session_attrs=primary', '?sslmode=require'],
-  ['?pgbouncer=true', ''],
-  ['?target_session_attrs=read-write&pgbouncer=true&sslmode=require', '?sslmode=require'],
-  ['?a=1&target_session_attrs=primary&b=2', '?a=1&b=2'],
-])('the driver never reads %s', (query, left) => {
-  expect(forOneHost(`postgres://a,b/db${query}`)).toBe(`postgres://a/db${left}`)
-})
-
 test.each(['postgres://a:port,b/db', 'postgres://a,,b/db', 'postgres://a,b:1:2/db', 'postgres://a,[b/db'])(
   '%s cannot be read',
   (url) => {

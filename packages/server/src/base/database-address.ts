@@ -19,20 +19,9 @@ export function hostsOf(url: string): DatabaseHost[] {
   })
 }
 
-/** Read here, and never by the driver. */
-const OWN_PARAMETERS = ['target_session_attrs', 'pgbouncer'] as const
-
 /** The same URL for the first of its hosts alone, as a parser for one host can read it. */
-export function forOneHost(url: string): string {
-  const first = url.replace(HOSTS, (_, start: string, hosts: string) => start + (hosts.split(',')[0] ?? ''))
-  return OWN_PARAMETERS.reduce(
-    (left, name) =>
-      left.replace(new RegExp(`([?&])${name}=[^&]*(&|$)`), (_, before: string, after: string) =>
-        after === '' ? '' : before,
-      ),
-    first,
-  )
-}
+export const forOneHost = (url: string): string =>
+  url.replace(HOSTS, (_, start: string, hosts: string) => start + (hosts.split(',')[0] ?? ''))
 
 /** Several hosts, or a wish to be connected to one that takes writes: then it must be found out which one does. */
 export function needsPrimary(url: string): boolean {
@@ -41,14 +30,8 @@ export function needsPrimary(url: string): boolean {
 
 export const sessionAttributes = (url: string): string | null => parameter(url, 'target_session_attrs')
 
-/**
- * Connections lead to a PgBouncer in transaction mode, where each transaction may be on another connection to PostgreSQL:
- * nothing can be prepared or set for longer (decision 0127).
- */
-export const isPooled = (url: string): boolean => parameter(url, 'pgbouncer') === 'true'
+export const tlsMode = (url: string): string | null => parameter(url, 'sslmode')
 
-export function parameter(url: string, name: (typeof OWN_PARAMETERS)[number]): string | null {
-  return new RegExp(`[?&]${name}=([^&]*)`).exec(url)?.[1] ?? null
-}
+const parameter = (url: string, name: string): string | null => new RegExp(`[?&]${name}=([^&]*)`).exec(url)?.[1] ?? null
 
 const hostTexts = (url: string): string[] => (HOSTS.exec(url)?.[2] ?? '').split(',')

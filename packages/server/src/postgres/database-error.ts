@@ -1,8 +1,11 @@
-import postgres from 'postgres'
+import pg from 'pg'
 import { DatabaseBusy, DatabaseUnreachable } from './gave-up.js'
 
 /** What a failed statement means for the caller. `null`: a fault of ours, reported as 500. */
 export type DatabaseTrouble = 'unavailable' | 'busy' | 'invalid_data'
+
+/** A transaction was idle for too long, and its connection is closed. */
+const IDLE_IN_TRANSACTION = '25P03'
 
 /** By SQLSTATE, whole or by its class (first two characters). The whole code wins. */
 const TROUBLE_BY_SQLSTATE: Readonly<Record<string, DatabaseTrouble>> = {
@@ -17,7 +20,7 @@ const TROUBLE_BY_SQLSTATE: Readonly<Record<string, DatabaseTrouble>> = {
   '42P01': 'unavailable', // no such table
   '42703': 'unavailable', // no such column
   '0A000': 'unavailable', // a prepared statement whose columns have changed
-  '25P03': 'busy', // idle in transaction for too long
+  [IDLE_IN_TRANSACTION]: 'busy',
   '40001': 'busy', // serialization failure
   '40P01': 'busy', // deadlock
   '55P03': 'busy', // lock timeout
@@ -30,12 +33,8 @@ const TROUBLE_BY_SQLSTATE: Readonly<Record<string, DatabaseTrouble>> = {
   '22008': 'invalid_data', // a time that cannot be stored
 }
 
-/** Codes of the driver and of the sockets below it. */
+/** Codes of sockets. */
 const AWAY: ReadonlySet<string> = new Set([
-  'CONNECT_TIMEOUT',
-  'CONNECTION_CLOSED',
-  'CONNECTION_DESTROYED',
-  'CONNECTION_ENDED',
   'ECONNREFUSED',
   'ECONNRESET',
   'EHOSTUNREACH',
@@ -50,24 +49,32 @@ const AWAY: ReadonlySet<string> = new Set([
 export function databaseTrouble(error: unknown): DatabaseTrouble | null {
   if (error instanceof DatabaseBusy) return 'busy'
   if (error instanceof DatabaseUnreachable) return 'unavailable'
-  if (error instanceof postgres.PostgresError) {
-    return TROUBLE_BY_SQLSTATE[error.code] ?? TROUBLE_BY_SQLSTATE[error.code.slice(0, 2)] ?? null
+  if (error instanceof pg.DatabaseError) {
+    const { code = '' } = error
+    return TROUBLE_BY_SQLSTATE[code] ?? TROUBLE_BY_SQLSTATE[code.slice(0, 2)] ?? null
   }
   // Node joins the failures of several addresses (IPv4 and IPv6) into one error.
   if (error instanceof AggregateError) return error.errors.map(databaseTrouble).find((found) => found !== null) ?? null
-  if (error instanceof Error && 'code' in error && 'syscall' in error === false) {
-    return AWAY.has(String(error.code)) ? 'unavailable' : null
-  }
   return isSocketError(error) && AWAY.has(error.code) ? 'unavailable' : null
 }
 
+/** The driver throws plain errors without a code where a connection fails: only their words tell how. */
+export const asOutage = (error: unknown): unknown =>
+  error instanceof Error && error.constructor === Error && !('code' in error)
+    ? new DatabaseUnreachable(error.message, { cause: error })
+    : error
+
+/** PostgreSQL ends the connection as well. */
+export const closesConnection = (error: unknown): boolean =>
+  !(error instanceof pg.DatabaseError) || error.code === IDLE_IN_TRANSACTION
+
 /** A key that exists already. */
 export const isUniqueViolation = (error: unknown): boolean =>
-  error instanceof postgres.PostgresError && error.code === '23505'
+  error instanceof pg.DatabaseError && error.code === '23505'
 
 /** A statement took longer than it may. */
 export const isStatementTimeout = (error: unknown): boolean =>
-  error instanceof postgres.PostgresError && error.code === '57014'
+  error instanceof pg.DatabaseError && error.code === '57014'
 
 /** A file that is missing (`open`, ENOENT) is no database trouble: only failures of sockets are. */
 function isSocketError(error: unknown): error is Error & { code: string } {

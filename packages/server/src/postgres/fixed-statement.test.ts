@@ -10,11 +10,10 @@ function recorded() {
 }
 
 describe('a fixed statement', () => {
-  test('numbers its values by their first use, and leaves casts and spaces to PostgreSQL', () => {
+  test('numbers its values by their first use, and leaves casts to PostgreSQL', () => {
     const { sql, asked } = recorded()
-    fixedStatement(`
-      select :first::text,
-        :second::bigint where :first::text is not null`)(sql, { second: 2, first: 'a' })
+    const statement = fixedStatement('select :first::text, :second::bigint where :first::text is not null')
+    statement(sql, { second: 2, first: 'a' })
     expect(asked).toEqual([{ text: 'select $1::text, $2::bigint where $1::text is not null', values: ['a', 2] }])
   })
 

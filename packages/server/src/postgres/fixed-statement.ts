@@ -1,39 +1,36 @@
-import type postgres from 'postgres'
-import type { Queryable } from './sql.js'
+import type { Queryable, Row, Statement } from './sql.js'
+import type { Value } from './values.js'
 
-type Value = string | number | boolean | Date | Uint8Array | null | readonly string[]
 export type Values = Readonly<Record<string, Value>>
 
 /** A statement to run with values, which may come in several groups: joining many into one object takes a while. */
-export type FixedStatement<Row extends postgres.MaybeRow = postgres.Row> = (
+export type FixedStatement<Columns extends object = Row> = (
   sql: Queryable,
   ...values: readonly Values[]
-) => postgres.PendingQuery<Row[]>
+) => Statement<Columns[]>
 
 /**
  * A statement whose text is put together once and not on every use: the hot path has no fragments to join, and the
  * driver finds the statement prepared. Values are named `:like_this` and each has a cast, so that their types do not
  * depend on where they stand.
  */
-export function fixedStatement<Row extends postgres.MaybeRow = postgres.Row>(text: string): FixedStatement<Row> {
+export function fixedStatement<Columns extends object = Row>(text: string): FixedStatement<Columns> {
   const names: string[] = []
   const numbered = text.replace(/(?<!:):([a-z][a-z_]*)/g, (_, name: string) => {
     if (!names.includes(name)) names.push(name)
     return `$${names.indexOf(name) + 1}`
   })
-  // The driver looks a statement up by its text, on every use.
-  const short = numbered.replace(/\s+/g, ' ').trim()
   // Where each value was the last time: the groups of one statement mostly come in one order.
   const places = names.map(() => 0)
   return (sql, ...values) => {
     const given = names.map((name, at) => {
       const expected = values[places[at] ?? 0]?.[name]
-      if (expected !== undefined) return expected as postgres.ParameterOrJSON<never>
+      if (expected !== undefined) return expected as Value
       const place = placeOf(values, name)
       places[at] = place
-      return values[place]?.[name] as postgres.ParameterOrJSON<never>
+      return values[place]?.[name] as Value
     })
-    return sql.unsafe<Row[]>(short, given, { prepare: true })
+    return sql.unsafe<Columns[]>(numbered, given)
   }
 }
 
@@ -44,17 +41,17 @@ function placeOf(groups: readonly Values[], name: string): number {
 }
 
 /** One statement for each set of parts that it can have. */
-export function statementByParts<Part extends string, Row extends postgres.MaybeRow = postgres.Row>(
+export function statementByParts<Part extends string, Columns extends object = Row>(
   write: (has: (part: Part) => boolean) => string,
-): (parts: readonly Part[]) => FixedStatement<Row> {
-  const known = new Map<string, FixedStatement<Row>>()
+): (parts: readonly Part[]) => FixedStatement<Columns> {
+  const known = new Map<string, FixedStatement<Columns>>()
   return (parts) => {
     const key = parts.join()
-    const found = known.get(key) ?? fixedStatement<Row>(write((part) => parts.includes(part)))
+    const found = known.get(key) ?? fixedStatement<Columns>(write((part) => parts.includes(part)))
     known.set(key, found)
     return found
   }
 }
 
-/** For `::text::json`: the driver would serialise a json parameter once more. */
+/** For a parameter `::text::json`. */
 export const jsonText = (value: unknown): string => JSON.stringify(value)

@@ -6,10 +6,7 @@ export class DatabaseBusy extends Error {
   }
 }
 
-/** PostgreSQL did not answer in time, or cannot be reached. Reported as 503 `UNAVAILABLE`. */
+/** PostgreSQL did not answer, or cannot be reached: what was sent may be done or not. Answered 503 `UNAVAILABLE`. */
 export class DatabaseUnreachable extends Error {
   override name = 'DatabaseUnreachable'
-  constructor(waitMs: number) {
-    super(`PostgreSQL was not heard within ${waitMs} ms`)
-  }
 }

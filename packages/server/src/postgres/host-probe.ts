@@ -1,6 +1,6 @@
-import { connect, type Socket } from 'node:net'
-import postgres from 'postgres'
-import { type DatabaseHost, forOneHost } from '../base/database-address.js'
+import pg from 'pg'
+import type { DatabaseHost } from '../base/database-address.js'
+import { createOpening } from './opening.js'
 
 /** What a PostgreSQL says of itself. */
 export interface Standing {
@@ -24,53 +24,40 @@ const STANDING = `
       else ('x' || substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8))::bit(32)::int end as timeline`
 
 /** Asks one host how it stands, over a connection of its own that is kept from one question to the next. */
-export function createHostProbe(url: string, { host, port }: DatabaseHost): HostProbe {
-  let sql: postgres.Sql | null = null
-  let socket: Socket | null = null
+export function createHostProbe(url: string, host: DatabaseHost): HostProbe {
+  const opening = createOpening(url, {})
+  let client: pg.Client | null = null
 
-  const open = () =>
-    postgres(forOneHost(url), {
-      max: 1,
-      connect_timeout: ASK_MS / 1_000,
-      connection: { application_name: 'countersign-watch' },
-      fetch_types: false,
-      onnotice: () => {},
-      ...({
-        socket: () => {
-          socket = Object.assign(connect(port, host), { host })
-          return socket
-        },
-      } as object),
+  const open = async (): Promise<pg.Client> => {
+    client = new pg.Client({
+      ...opening.config(host),
+      application_name: 'countersign-watch',
+      connectionTimeoutMillis: ASK_MS,
+      query_timeout: ASK_MS,
     })
+    // The question that it breaks is told.
+    client.on('error', () => {})
+    await client.connect()
+    return client
+  }
 
   const close = () => {
-    void sql?.end({ timeout: 0 }).catch(() => {})
-    socket?.destroy()
-    sql = null
-    socket = null
+    client?.connection.stream.destroy()
+    client = null
   }
 
   return {
     ask: async () => {
-      sql ??= open()
-      const answer = sql.unsafe<{ standby: boolean; writable: boolean; timeline: number }[]>(STANDING)
-      answer.catch(() => {})
-      let timer: NodeJS.Timeout | undefined
-      const silence = new Promise<never>((_, fail) => {
-        timer = setTimeout(() => fail(new Error(`no answer within ${ASK_MS} ms`)), ASK_MS)
-      })
       try {
-        const [row] = await Promise.race([answer, silence])
-        if (row === undefined) throw new Error('it answered nothing')
+        const { rows } = await (client ?? (await open())).query(STANDING)
+        const { standby, writable, timeline } = rows[0] as { standby: boolean; writable: boolean; timeline: number }
         // Read-only may be a setting that this connection got when it was made, and that has changed since.
-        if (!row.standby && !row.writable) close()
-        return { isWritable: row.writable && !row.standby, timeline: row.timeline }
+        if (!standby && !writable) close()
+        return { isWritable: writable && !standby, timeline }
       } catch (error) {
-        // A client of the driver whose connection broke may never send again (decision 0004).
+        opening.learnFrom(error)
         close()
         throw error
-      } finally {
-        clearTimeout(timer)
       }
     },
     close,

@@ -12,7 +12,7 @@ function startWatch(...standings: (Standing | null)[]) {
   const says = new Map(hosts.map((host, at) => [host, standings[at] ?? null]))
   const told: (string | null)[] = []
   const asked = { count: 0, open: 0 }
-  const connections = { open: true, bytes: 0 }
+  const connections = { open: true, answers: 0 }
   const watch = createPrimaryWatch({
     hosts,
     everyMs: 1,
@@ -32,7 +32,7 @@ function startWatch(...standings: (Standing | null)[]) {
     },
     watched: {
       inUse: () => connections.open,
-      bytesFrom: () => connections.bytes,
+      answersOf: () => connections.answers,
       changed: (host) => told.push(host?.host ?? null),
     },
   })
@@ -80,7 +80,7 @@ test('a primary too busy to answer the watch is kept while others hear it', asyn
   const { watch, say, told, asked, connections, stop } = startWatch(PRIMARY(1), STANDBY)
   await chosen(watch)
   // More has been read each time it looks.
-  Object.defineProperty(connections, 'bytes', { get: () => performance.now() })
+  Object.defineProperty(connections, 'answers', { get: () => performance.now() })
   say(0, null)
   const until = asked.count + 40
   await vi.waitFor(() => expect(asked.count).toBeGreaterThan(until))

@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { DatabaseHost } from '../base/database-address.js'
+import { DatabaseUnreachable } from './gave-up.js'
 import type { HostProbe, Standing } from './host-probe.js'
 
 /** Knows which of several hosts takes writes, as long as anybody is connected or wants to be (decision 0126). */
@@ -12,8 +13,8 @@ export interface PrimaryWatch {
 export interface Watched {
   /** Somebody is connected. */
   readonly inUse: () => boolean
-  /** Bytes that all connections to the host have read. */
-  readonly bytesFrom: (host: DatabaseHost) => number
+  /** How many answers came over connections to the host. */
+  readonly answersOf: (host: DatabaseHost) => number
   /** Connections to any other host are worthless from now on; null: to every host. */
   readonly changed: (primary: DatabaseHost | null) => void
 }
@@ -26,10 +27,8 @@ export interface PrimaryWatchParts {
 }
 
 /** None of the hosts takes writes, as of now. For the caller an outage like any other: 503 `UNAVAILABLE`. */
-export class NoPrimary extends Error {
+export class NoPrimary extends DatabaseUnreachable {
   override name = 'NoPrimary'
-  /** A code that the driver uses, so that it is read as an outage. */
-  readonly code = 'CONNECTION_CLOSED'
 }
 
 type Report = Standing | { readonly problem: string }
@@ -68,9 +67,9 @@ export function createPrimaryWatch({ hosts, probe, watched, everyMs = 500 }: Pri
   const watch = async (host: DatabaseHost, mine: object) => {
     const asked = probe(host)
     while (round === mine) {
-      const before = watched.bytesFrom(host)
+      const before = watched.answersOf(host)
       const report = await asked.ask().catch((error: unknown) => ({ problem: problemOf(error) }))
-      const isBusy = 'problem' in report && host === current && watched.bytesFrom(host) > before
+      const isBusy = 'problem' in report && host === current && watched.answersOf(host) > before
       // One that answers others is not gone: dropping their connections would make it worse.
       if (round === mine && !isBusy) note(host, report)
       await sleep(everyMs)

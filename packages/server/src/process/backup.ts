@@ -3,12 +3,12 @@ import type { Writable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { createGzip } from 'node:zlib'
 import { gunzippedLines, isUnpackable, write } from '../base/gzip-lines.js'
-import { begin } from '../postgres/begin.js'
-import { connect, takeTime } from '../postgres/database.js'
+import { connect } from '../postgres/connect.js'
+import { takeTime } from '../postgres/database.js'
 import { firstAnswer } from '../postgres/first-answer.js'
-import { MIGRATIONS, migrate, readMigrations } from '../postgres/migrate.js'
-import { type Reference, referencedFirst } from '../postgres/referenced-first.js'
 import type { Tx } from '../postgres/sql.js'
+import { MIGRATIONS, migrate, readMigrations } from '../schema/migrate.js'
+import { type Reference, referencedFirst } from '../schema/referenced-first.js'
 
 /** Why a backup cannot be made or read back. The message says what to do. */
 export class BackupError extends Error {
@@ -57,7 +57,7 @@ export async function backUp(url: string, file: string): Promise<number> {
       )
       for (const table of await listTables(tx)) rows += await copyOut(tx, table, packed)
     }
-    await begin(sql, writeRows, 'isolation level repeatable read read only')
+    await sql.begin(writeRows, 'isolation level repeatable read read only')
     packed.end()
     await written
     await chmod(draft, 0o600)
@@ -103,7 +103,7 @@ async function restoreLines(
   const sql = connect({ url, statementTimeoutMs: 0 }, { max: 1 })
   try {
     let rows = 0
-    await begin(sql, async (tx) => {
+    await sql.begin(async (tx) => {
       await takeTime(tx)
       await requireEmpty(tx)
       // Migrations put first rows into some tables; those of the backup take their place.

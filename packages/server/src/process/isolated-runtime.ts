@@ -14,7 +14,6 @@ import { toApiError } from '../http/errors.js'
 import { handlers } from '../http/handlers.js'
 import { type AnyHandler, operate } from '../http/operate.js'
 import { createDatabase, type Database } from '../postgres/database.js'
-import { makeDriverFast } from '../postgres/driver/fast-driver.js'
 import type { IsolatedStart } from './isolation.js'
 import { ledgerSignerOf } from './ledger-signer.js'
 import { tasksHere } from './tasks.js'
@@ -50,9 +49,6 @@ export function createIsolatedRuntime(
     clock: () => new Date(),
     random,
   }
-  makeDriverFast(database.sql).catch(() => {
-    // The database is away: statements are slower until the next thread.
-  })
   const plans = createPlanCache(memories.cache('plans'))
   return { answer: (request: IsolatedRequest) => answerIsolated(app, plans, request) }
 }

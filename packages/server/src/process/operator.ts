@@ -11,12 +11,13 @@ import {
 } from '../archives/archive-sessions.js'
 import type { Config } from '../base/config.js'
 import { makeApiKey, makeId } from '../base/crypto/secrets.js'
-import { connect, createDatabase } from '../postgres/database.js'
+import { connect } from '../postgres/connect.js'
+import { createDatabase } from '../postgres/database.js'
 import { databaseTrouble } from '../postgres/database-error.js'
-import { alreadyPlaced, BEFORE_PLACEMENTS, placement, placeTables } from '../postgres/distribution.js'
 import { firstAnswer } from '../postgres/first-answer.js'
-import { codeVersion, databaseVersion, holdsNothing, migrate } from '../postgres/migrate.js'
 import type { Queryable, Sql, Tx } from '../postgres/sql.js'
+import { alreadyPlaced, BEFORE_PLACEMENTS, placement, placeTables } from '../schema/distribution.js'
+import { codeVersion, databaseVersion, holdsNothing, migrate } from '../schema/migrate.js'
 import {
   countActiveKeys,
   insertKey,

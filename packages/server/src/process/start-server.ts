@@ -22,9 +22,8 @@ import { createKeyUsage } from '../entry/key-usage.js'
 import { type AppParts, createApp } from '../http/app.js'
 import { warmPages } from '../http/pages.js'
 import { createDatabase, type Database } from '../postgres/database.js'
-import { makeDriverFast } from '../postgres/driver/fast-driver.js'
-import { codeVersion, migrate } from '../postgres/migrate.js'
 import { judgeBeside, runsAtRest } from '../runs/judge-run.js'
+import { codeVersion, migrate } from '../schema/migrate.js'
 import { countLedgerEvents } from '../store/health.js'
 import { countContradictions } from '../store/ledgers/signed-heads.js'
 import { countSetAside } from '../store/set-aside.js'
@@ -90,7 +89,6 @@ export async function startServer(config: Config, options: StartOptions = {}): P
     const runtime = createRuntime(config, databaseUrl, { ...options, log })
     undo.push(runtime.close)
     collectDefaultMetrics({ register: runtime.parts.metrics.registry })
-    await makeDriverFast(runtime.parts.database.sql)
     // Before anything is done by it.
     await runtime.clock.compare()
     runtime.clock.start()

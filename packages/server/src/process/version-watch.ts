@@ -1,7 +1,7 @@
 import { setTimeout } from 'node:timers/promises'
 import type { Log } from '../base/log.js'
-import { databaseVersion } from '../postgres/migrate.js'
 import type { Sql } from '../postgres/sql.js'
+import { databaseVersion } from '../schema/migrate.js'
 
 export interface VersionWatch {
   /** What is wrong once a newer instance has brought the database to a version that this code does not know; for good. */

@@ -1,7 +1,5 @@
 import type { PageEnd } from '../base/time-cursor.js'
-import type { Queryable } from '../postgres/sql.js'
-
-type Fragment = ReturnType<Queryable>
+import type { Fragment, Queryable } from '../postgres/sql.js'
 
 /** What a list found that looks through a bounded number of records. */
 export interface FoundPage<Row> {

@@ -6,7 +6,7 @@ import { createServer } from 'node:net'
 import { join, resolve } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { makeFolder } from '../../base/make-folder.js'
-import { connect } from '../../postgres/database.js'
+import { connect } from '../../postgres/connect.js'
 import { copyBinaries, findBinaries } from './binaries.js'
 import {
   CLUSTER_USER,

@@ -1,5 +1,4 @@
-import type postgres from 'postgres'
-import type { Queryable, Tx } from '../../postgres/sql.js'
+import type { Fragment, Queryable, Tx } from '../../postgres/sql.js'
 
 /** Sessions that are moved together: those of one file, all of one tenant, and every workflow whole. */
 export interface Batch {
@@ -7,8 +6,6 @@ export interface Batch {
   readonly sessionIds: readonly string[]
   readonly workflowIds: readonly string[]
 }
-
-type Fragment = postgres.PendingQuery<postgres.Row[]>
 
 interface ArchivedTable {
   readonly name: string

@@ -1,12 +1,9 @@
 import type { BlockReason, EvidenceLevel, Outcome } from '@countersign/protocol'
-import type postgres from 'postgres'
 import type { PageEnd } from '../../base/time-cursor.js'
-import type { Queryable } from '../../postgres/sql.js'
+import type { Fragment, Queryable } from '../../postgres/sql.js'
 import { endTime, type FoundPage, microseconds, pageEnd, pageTime } from '../page-time.js'
 import { countedUntil } from './decision-counts.js'
 import { unanswered } from './unanswered-calls.js'
-
-type Fragment = postgres.PendingQuery<postgres.Row[]>
 
 export interface ListedCall {
   at: Date

@@ -1,6 +1,6 @@
 import type { NamedLimit } from '@countersign/engine'
 import { LIMITS } from '@countersign/protocol'
-import type { Queryable } from '../../postgres/sql.js'
+import type { Fragment, Queryable } from '../../postgres/sql.js'
 
 /** What is used of a limit for one key, now. */
 export interface LimitUsage extends NamedLimit {
@@ -54,8 +54,6 @@ export async function findLimitUsage(
     tenantId,
   )
 }
-
-type Fragment = ReturnType<Queryable>
 
 /** `names` goes from one name to the next by the index. What counts is what the engine's `liveBuckets` finds. */
 function usageOf(sql: Queryable, rows: Fragment, tenantId: string): Promise<LimitUsage[]> {

@@ -1,5 +1,4 @@
-import type postgres from 'postgres'
-import type { Queryable, Tx } from '../../postgres/sql.js'
+import type { Fragment, Queryable, Tx } from '../../postgres/sql.js'
 import { daysAgo } from '../days-ago.js'
 
 /**
@@ -69,7 +68,7 @@ export async function deleteOldUnansweredCalls(sql: Queryable, days: number, lim
  * Calls that nobody is going to answer, of those that were noted: no receipt, and their session is stopped, in doubt, or its
  * holder let the lease end. A tool that still runs under a lease is not one of them.
  */
-export const unanswered = (sql: Queryable, noted: postgres.PendingQuery<postgres.Row[]>) => sql`
+export const unanswered = (sql: Queryable, noted: Fragment) => sql`
   select u.*, s.agent from (${noted}) as u
     cross join lateral (
       select s.agent from sessions s join session_heads h using (tenant_id, session_id)

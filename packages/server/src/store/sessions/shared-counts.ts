@@ -1,5 +1,5 @@
 import type { UsedBucket } from '@countersign/engine'
-import postgres from 'postgres'
+import pg from 'pg'
 import type { Queryable } from '../../postgres/sql.js'
 import { deleteSome } from '../delete-some.js'
 
@@ -54,7 +54,7 @@ export const COUNT_SHARED = `counted as (
 
 /** Somebody else has used what was left of a limit since it was read: the decision must be made again. */
 export const isLimitTaken = (error: unknown): boolean =>
-  error instanceof postgres.PostgresError && error.code === '23514' && error.constraint_name === 'shared_limit_kept'
+  error instanceof pg.DatabaseError && error.code === '23514' && error.constraint === 'shared_limit_kept'
 
 /** What was used, by id. What is not there was never used, or long ago. */
 export async function loadCounts(

@@ -1,10 +1,11 @@
+import type { Queryable } from '../postgres/sql.js'
 import { type Reference, referencedFirst } from './referenced-first.js'
-import type { Queryable } from './sql.js'
 
 /** Keys that find a tenant, and so cannot start with one. Their tables are small, seldom written, and held everywhere. */
 export const DIRECTORY: readonly string[] = [
   'api_keys_key_hash_key',
   'mail_tokens_token_hash_key',
+  'invitations_token_hash_key',
   'refresh_tokens_token_hash_key',
   'users_email_key_key',
 ]

@@ -2,12 +2,11 @@ import { createHash } from 'node:crypto'
 import { readdir, readFile } from 'node:fs/promises'
 import { setTimeout } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
-import { isPooled } from '../base/database-address.js'
-import { begin } from './begin.js'
-import { connect, takeTime } from './database.js'
-import { firstAnswer } from './first-answer.js'
+import { connect } from '../postgres/connect.js'
+import { takeTime } from '../postgres/database.js'
+import { firstAnswer } from '../postgres/first-answer.js'
+import type { Queryable, Sql, Tx } from '../postgres/sql.js'
 import { buildIndexesAhead, dropUnfinishedIndexes, hasIndexesAhead } from './indexes-ahead.js'
-import type { Queryable, Sql, Tx } from './sql.js'
 
 export interface Migration {
   number: number
@@ -42,9 +41,9 @@ export async function migrate(url: string, folder = MIGRATIONS, upTo = Number.PO
   try {
     await firstAnswer(sql)
     // PgBouncer keeps no lock beyond a transaction: behind it, migrations build their indexes themselves.
-    if (!isPooled(url) && !(await holdsNothing(sql))) await prepare(sql, migrations)
+    if (!sql.isPooled() && !(await holdsNothing(sql))) await prepare(sql, migrations)
     const applied: number[] = []
-    await begin(sql, async (tx) => {
+    await sql.begin(async (tx) => {
       await takeTime(tx, MIGRATION_LOCK_WAIT_MS)
       await tx`select pg_advisory_xact_lock(${MIGRATION_LOCK})`
       await createMigrationTable(tx)

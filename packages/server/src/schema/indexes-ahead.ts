@@ -1,5 +1,5 @@
-import postgres from 'postgres'
-import type { Queryable, Sql } from './sql.js'
+import pg from 'pg'
+import type { Queryable, Sql } from '../postgres/sql.js'
 
 interface Index {
   readonly name: string
@@ -51,4 +51,4 @@ const UNDEFINED_TABLE = '42P01'
 const UNDEFINED_COLUMN = '42703'
 
 const isAboutWhatIsNotThere = (error: unknown): boolean =>
-  error instanceof postgres.PostgresError && [UNDEFINED_TABLE, UNDEFINED_COLUMN].includes(error.code)
+  error instanceof pg.DatabaseError && [UNDEFINED_TABLE, UNDEFINED_COLUMN].includes(error.code ?? '')
