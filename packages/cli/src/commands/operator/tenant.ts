@@ -35,6 +35,7 @@ export const tenant: Command = {
         `tenant ${created.tenantId} (${first}, quota ${created.quota}: ${turnsOf(created.quota)}); its API key, shown only once:`,
       )
       print(created.key)
+      note(`let its first owner in: countersign user create EMAIL --tenant ${created.tenantId} --role owner`)
     } else if (verb === 'list' && names.length === 0 && quota === undefined) {
       const tenants = await tenantsOf(configOf(settings as Flags))
       if (json) print(snakeJson(tenants))

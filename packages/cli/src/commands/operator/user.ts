@@ -24,7 +24,7 @@ export const user: Command = {
       `create prints a link with which the person joins; it works once, for ${LIMITS.invitationDays} days, for whoever has it. invite has the`,
       'running service send it by email instead. Without --role, a person is a viewer. The address in the link is that of',
       'COUNTERSIGN_PUBLIC_URL, or --public-url.',
-      'An owner may do everything; an approver may stop agents, edit drafts and answer questions; a viewer may look.',
+      'An owner may do everything; an approver may also stop agents and edit drafts; a viewer may look.',
       'disable signs a person out and keeps them out; remove also erases their name and address. The audit trail keeps what',
       'they did. The last owner of a tenant can be neither disabled nor removed.',
       'Exit codes: 0 done; 1 no such tenant or person, or no database; 2 wrong usage.',

@@ -40,7 +40,7 @@ const invitation = (tenantName: string, invitedBy: string): Wording => ({
   path: JOIN_PATH,
   subject: `Join ${tenantName}`,
   lines: [
-    `${invitedBy} invites you to ${tenantName} on Countersign, which decides what AI agents may do.`,
+    `${invitedBy === 'operator' ? 'The operator of the service' : invitedBy} invites you to ${tenantName} on Countersign, which decides what AI agents may do.`,
     'The link is valid for seven days and works once. If you do not know the sender, ignore this email.',
   ],
   action: 'Join',
