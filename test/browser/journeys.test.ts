@@ -188,7 +188,7 @@ describe.skipIf(trouble !== null)(
       const { body } = await runtime.api(apiKey).loadSession({ params: { session_id: 'case-1' } })
       expect(body.session.labels).toEqual(['vip'])
       await page.goto(`${url}/audit`)
-      await page.getByText('Label added').waitFor()
+      await page.locator('tbody').getByText('Label added').waitFor()
     })
 
     test('kills a session from the page, and the agent stops', async () => {
@@ -204,7 +204,7 @@ describe.skipIf(trouble !== null)(
       await expect(ask(TOOLS)).rejects.toBeInstanceOf(ReplayKillError)
       await expect.poll(() => page.getByRole('button', { name: 'Kill session' }).count()).toBe(0)
       await page.goto(`${url}/audit`)
-      await page.getByText('Session killed').waitFor()
+      await page.locator('tbody').getByText('Session killed').waitFor()
     })
 
     test('makes a key and revokes it; the next request with it is refused', async () => {
@@ -262,7 +262,7 @@ describe.skipIf(trouble !== null)(
     ])('%s answers from the service', async (path, heading, text) => {
       await page.goto(url + path)
       await page.getByRole('heading', { name: heading, exact: true }).waitFor()
-      await page.getByText(text).first().waitFor()
+      await page.getByText(text).filter({ visible: true }).first().waitFor()
       await settled(page)
       expect(await seriousIssues(page)).toEqual([])
     })

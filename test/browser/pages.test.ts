@@ -77,6 +77,8 @@ describe.skipIf(trouble !== null)(
         'billing-ops',
         'staging, nightly tests',
         'Sent mail to an outside address again and again',
+        'ben@northwind.example',
+        'on-call',
       ]
       for (const path of [
         '/',
@@ -84,6 +86,7 @@ describe.skipIf(trouble !== null)(
         `/sessions/${MAIN_SESSION}`,
         '/agents',
         `/plans/${DRAFT}`,
+        '/members',
         '/keys',
         '/audit',
       ]) {

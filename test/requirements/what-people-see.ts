@@ -51,5 +51,16 @@ export const whatPeopleSee = {
   'people.acts.lead-on': 'An entry of the audit trail about a session, a workflow or a plan, also about its backtest, leads to it',
   'people.frame-stays': 'A page that cannot be loaded leaves the frame around it, and money and data are shown in words',
   'people.fixtures.recorded': 'The page tests show replies that were recorded from the service, and a reply of another shape fails',
+  'people.pages.by-role':
+    'Pages show only what the role allows: links, buttons and, where a person would look for one, who can do it; a role that is changed meanwhile is said, and what it no longer allows goes',
+  'people.pages.members':
+    'On the page of members an owner invites by mail, changes roles and groups, disables and removes, and is told why the last owner stays',
+  'people.pages.join': 'The link of an invitation shows who invites whom as what, takes a password and leads in; one that is no longer valid says so',
+  'people.pages.account': 'The page of an account changes its name and password, and lists where it is signed in and ends that',
+  'people.pages.ways-in': 'The page to sign in offers the ways that the server has: passwords, providers, and new accounts only where they are open',
+  'people.pages.key-scope': 'The page of keys limits a new key by access, agent, environment and time, and says of each key what it is limited to',
+  'people.audit.filtered': 'The page of the audit trail is filtered by who, what and when, and says how people were signed in',
+  'people.audit.csv': 'The audit trail is downloaded as a CSV file of everything that the filter lets through',
+  'people.audit.no-formulas': 'No cell of that file is run as a formula by a spreadsheet',
   'people.numbers.lead-to-lists': 'Every number of a page leads to a list of exactly as many rows, in the same time range',
 } satisfies Facts

@@ -1,5 +1,6 @@
 import type { RequirementId } from '../requirements.js'
 import { adapterSabotages } from './adapters.js'
+import { dashboardSabotages } from './dashboard.js'
 import { engineSabotages } from './engine.js'
 import { gatewaySabotages } from './gateway.js'
 import { guaranteeSabotages } from './guarantees.js'
@@ -44,4 +45,5 @@ export const SABOTAGES: readonly Sabotage[] = [
   archiveSabotages,
   wireSabotages,
   guaranteeSabotages,
+  dashboardSabotages,
 ].flatMap((bugs: Bugs) => Object.entries(bugs).flatMap(([file, rows]) => rows.map((row) => ({ ...row, file }))))

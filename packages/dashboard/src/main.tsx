@@ -3,7 +3,7 @@ import { RouterProvider } from '@tanstack/react-router'
 import { StrictMode } from 'react'
 import { createRoot } from 'react-dom/client'
 import { ApiProblem } from './api/api.js'
-import { newQueryClient } from './api/use-api.js'
+import { forgetPerson, newQueryClient } from './api/use-api.js'
 import { newRouter } from './router.js'
 import './styles/tokens.css'
 import './styles/base.css'
@@ -14,14 +14,20 @@ import './styles/tables.css'
 import './styles/states.css'
 import './styles/narrow-screens.css'
 import './styles/pages.css'
+import './styles/people.css'
 import './styles/workflow.css'
 
-/** A sign-in that expired while a page was open: sign in again, then return to the same page. */
+/**
+ * A sign-in that expired while a page was open: sign in again, then return to the same page. A role that was changed
+ * meanwhile: every page learns it now.
+ */
 function onError(error: Error): void {
   const inside = router.state.matches.some((match) => match.routeId === '/signed-in')
-  if (!inside || !(error instanceof ApiProblem) || error.status !== 401) return
+  if (!inside || !(error instanceof ApiProblem)) return
+  if (error.code === 'ROLE_NEEDED') return void queries.invalidateQueries({ queryKey: ['me'] })
+  if (error.status !== 401) return
   const next = router.state.location.href
-  queries.clear()
+  forgetPerson(queries)
   void router.navigate({ to: '/sign-in', search: { next } })
 }
 

@@ -14,8 +14,10 @@ export function newRouter(queries: QueryClient) {
   const root = createRootRoute({ component: Frame, notFoundComponent: NotFoundPage, errorComponent: Crash })
   const open = {
     getParentRoute: () => root,
-    validateSearch: (search: Record<string, unknown>): { next?: string } =>
-      typeof search.next === 'string' ? { next: search.next } : {},
+    validateSearch: (search: Record<string, unknown>): { next?: string; problem?: string } => ({
+      ...(typeof search.next === 'string' ? { next: search.next } : {}),
+      ...(typeof search.problem === 'string' ? { problem: search.problem } : {}),
+    }),
   }
   const signedIn = createRoute({
     getParentRoute: () => root,
@@ -96,6 +98,16 @@ export function newRouter(queries: QueryClient) {
     }),
     createRoute({
       ...inside,
+      path: '/members',
+      component: lazyRouteComponent(() => pageCode(() => import('./pages/members.js')), 'MembersPage'),
+    }),
+    createRoute({
+      ...inside,
+      path: '/account',
+      component: lazyRouteComponent(() => pageCode(() => import('./pages/account.js')), 'AccountPage'),
+    }),
+    createRoute({
+      ...inside,
       path: '/keys',
       component: lazyRouteComponent(() => pageCode(() => import('./pages/keys.js')), 'KeysPage'),
     }),
@@ -120,6 +132,11 @@ export function newRouter(queries: QueryClient) {
       ...open,
       path: '/sign-up',
       component: lazyRouteComponent(() => pageCode(() => import('./pages/account/sign-up.js')), 'SignUpPage'),
+    }),
+    createRoute({
+      ...open,
+      path: '/join',
+      component: lazyRouteComponent(() => pageCode(() => import('./pages/account/join.js')), 'JoinPage'),
     }),
     createRoute({
       ...open,

@@ -1,13 +1,16 @@
 import { readFileSync } from 'node:fs'
-import type {
-  Answer,
-  Input,
-  PlanDetail,
-  RouteName,
-  Routes,
-  SessionRow,
-  TimelineItem,
-  ToolPin,
+import {
+  type Answer,
+  type Input,
+  type PlanDetail,
+  ROUTES,
+  type Role,
+  type RouteName,
+  type Routes,
+  roleIncludes,
+  type SessionRow,
+  type TimelineItem,
+  type ToolPin,
 } from '@countersign/protocol'
 import type { RecordedReplies } from '../../support/volume/record-replies.js'
 import { hostileRow, hostileTimeline } from './hostile.js'
@@ -46,6 +49,9 @@ interface Options {
   readonly verified?: boolean
   /** The learned plan was approved, and asks more than it promised. */
   readonly drifting?: boolean
+  /** Of whoever is signed in: an owner, unless it is said. */
+  readonly role?: Role
+  readonly ways?: Partial<Answer<Routes['listWaysIn']>>
 }
 
 const TIME = /\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z/g
@@ -63,13 +69,13 @@ function repliesAt(now: Date): RecordedReplies {
  */
 export function dashboardFixtures(
   now: Date,
-  { empty = false, signedIn = true, verified = true, drifting = false }: Options = {},
+  { empty = false, signedIn = true, verified = true, drifting = false, role = 'owner', ways = {} }: Options = {},
 ): Fixtures {
   const replies = repliesAt(now)
   replies.planDetails[LEARNED_PLAN] = drifting ? replies.learned.drifting : replies.learned.draft
   if (drifting) Object.assign(replies.overview, replies.learned.overview)
   const held = { signedIn, verified, killed: new Set<string>(), workflowsKilled: new Set<string>() }
-  const user = () => ({ ...replies.me.user, quota: 'team' as const, email_verified: held.verified })
+  const user = () => ({ ...replies.me.user, quota: 'team' as const, email_verified: held.verified, role })
   const rows: SessionRow[] = empty ? [] : [hostileRow(mainRow(replies), HOSTILE_SESSION), ...replies.sessions]
   const storyOf = (id: string): TimelineItem[] | undefined => {
     const items = replies.timelines[id === HOSTILE_SESSION ? MAIN_SESSION : id]?.items
@@ -91,7 +97,8 @@ export function dashboardFixtures(
     return { items: items.slice(start, start + size), next: start + size < items.length ? String(start + size) : null }
   }
 
-  return {
+  const fixtures: Fixtures = {
+    listWaysIn: () => ({ ...replies.waysIn, ...ways }),
     me: () => (held.signedIn ? { user: user(), mail: 'sent' } : 401),
     login: ({ body }) => {
       if (body?.password === 'wrong password') return 401
@@ -115,6 +122,56 @@ export function dashboardFixtures(
       return { ok: true }
     },
     resendVerification: () => ({ ok: true, mail: 'sent' }),
+    readInvitation: ({ body }) => {
+      if (!body?.token.startsWith('good')) return 400
+      const { email, tenant_name } = user()
+      return { email: 'finn@northwind.example', role: 'approver', tenant_name, invited_by: email }
+    },
+    acceptInvitation: () => {
+      held.signedIn = true
+      return { user: user() }
+    },
+    renameMyself: () => ({ ok: true }),
+    changePassword: () => ({ ok: true }),
+    listSignIns: () => replies.signIns,
+    endSignIn: ({ params }) => {
+      const { sign_ins } = replies.signIns
+      const at = sign_ins.findIndex(({ sign_in_id }) => sign_in_id === params?.sign_in_id)
+      if (at < 0) return 404
+      sign_ins.splice(at, 1)
+      return { ok: true }
+    },
+
+    listMembers: () => replies.members,
+    inviteMember: ({ body }) => {
+      const times = { created_at: now.toISOString(), expires_at: new Date(now.getTime() + WEEK_MS).toISOString() }
+      const place = { email: body?.email ?? '', role: body?.role ?? 'viewer', groups: body?.groups ?? [] }
+      const made = { invitation_id: 'inv_made', ...place, invited_by: user().email, ...times }
+      replies.members.invitations.unshift(made)
+      return made
+    },
+    revokeInvitation: ({ params }) => {
+      const { invitations } = replies.members
+      const at = invitations.findIndex(({ invitation_id }) => invitation_id === params?.invitation_id)
+      if (at < 0) return 404
+      invitations.splice(at, 1)
+      return { ok: true }
+    },
+    changeMember: ({ params, body }) => {
+      const member = replies.members.members.find(({ user_id }) => user_id === params?.user_id)
+      if (member === undefined) return 404
+      const { disabled, ...place } = body ?? {}
+      Object.assign(member, place)
+      if (disabled !== undefined) member.disabled_at = disabled ? now.toISOString() : null
+      return member
+    },
+    removeMember: ({ params }) => {
+      const { members } = replies.members
+      const at = members.findIndex(({ user_id }) => user_id === params?.user_id)
+      if (at < 0) return 404
+      members.splice(at, 1)
+      return { ok: true }
+    },
 
     loadOverview: ({ query }) => {
       const figures = replies.overview[query?.range ?? '24h']
@@ -266,7 +323,13 @@ export function dashboardFixtures(
     },
     listAudit: ({ query }) => {
       const items = query?.subject === undefined ? replies.audit : (replies.acts[query.subject] ?? [])
-      return page(empty ? [] : items, query?.cursor, 50)
+      const fits = items.filter(
+        ({ actor, action, key, at }) =>
+          (query?.who === undefined || actor === query.who || key?.name === query.who) &&
+          (query?.action === undefined || action === query.action) &&
+          (query?.from === undefined || at >= query.from),
+      )
+      return page(empty ? [] : fits, query?.cursor, 50)
     },
     loadLimits: () => replies.limits,
     listSharedLimits: ({ query }) =>
@@ -292,7 +355,14 @@ export function dashboardFixtures(
     },
     judgePlayground: () => replies.playground,
   }
+  const refusals = (Object.keys(fixtures) as RouteName[]).filter((name) => {
+    const route = ROUTES[name]
+    return route.auth === 'cookie' && !roleIncludes(role, route.role)
+  })
+  return { ...fixtures, ...Object.fromEntries(refusals.map((name) => [name, () => 403])) }
 }
+
+const WEEK_MS = 7 * 24 * 3_600_000
 
 /** A tool whose description now gives the model an order. */
 const changedPin: ToolPin = {

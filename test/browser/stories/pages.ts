@@ -25,7 +25,21 @@ const OUT = { signedIn: false }
 /** Every page of the dashboard, and those of its states that look different. */
 export const PAGES: readonly PageCase[] = [
   { name: 'sign-in', path: '/sign-in', options: OUT },
+  {
+    name: 'sign-in-providers',
+    path: '/sign-in?next=%2Fplans',
+    options: { signedIn: false, ways: { signup: false, providers: [{ id: 'acme', name: 'Acme' }] } },
+  },
+  {
+    name: 'sign-in-elsewhere',
+    path: '/sign-in',
+    options: { signedIn: false, ways: { signup: false, passwords: false, providers: [{ id: 'acme', name: 'Acme' }] } },
+  },
   { name: 'sign-up', path: '/sign-up', options: OUT },
+  { name: 'sign-up-closed', path: '/sign-up', options: { signedIn: false, ways: { signup: false } } },
+  { name: 'join', path: '/join#token=good-token-0123456789', options: OUT },
+  { name: 'join-ended', path: '/join#token=used-token-0123456789', options: OUT, refused: 400 },
+  { name: 'join-no-token', path: '/join', options: OUT },
   {
     name: 'sign-up-key',
     path: '/sign-up',
@@ -120,8 +134,45 @@ export const PAGES: readonly PageCase[] = [
       await page.getByText('Decisions').waitFor()
     },
   },
+  { name: 'members', path: '/members' },
+  {
+    name: 'members-change',
+    path: '/members',
+    act: async (page) => {
+      await page.getByRole('button', { name: /^Change ben@/ }).click()
+    },
+  },
+  {
+    name: 'members-last-owner',
+    path: '/members',
+    act: async (page) => {
+      await page.getByRole('button', { name: /^Change dana@/ }).click()
+      await page.getByText('The last owner who can sign in').waitFor()
+    },
+  },
+  {
+    name: 'members-remove',
+    path: '/members',
+    act: async (page) => {
+      await page.getByRole('button', { name: /^Remove ben@/ }).click()
+    },
+  },
+  { name: 'members-refused', path: '/members', options: { role: 'viewer' }, refused: 403 },
+  { name: 'account', path: '/account' },
+  { name: 'account-viewer', path: '/account', options: { role: 'viewer', ways: { passwords: false } } },
+  { name: 'plan-viewer', path: `/plans/${DRAFT}`, options: { role: 'viewer' } },
+  { name: 'session-viewer', path: `/sessions/${MAIN_SESSION}`, options: { role: 'viewer' } },
   { name: 'keys', path: '/keys' },
+  {
+    name: 'keys-limits',
+    path: '/keys',
+    act: async (page) => {
+      await page.getByText('Limit what it can do').click()
+    },
+  },
   { name: 'audit', path: '/audit' },
+  { name: 'audit-none', path: '/audit?who=nobody%40northwind.example' },
+  { name: 'audit-refused', path: '/audit', options: { role: 'approver' }, refused: 403 },
   { name: 'limits', path: '/limits' },
   { name: 'not-found', path: '/no/such/page' },
 ]

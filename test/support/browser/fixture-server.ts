@@ -58,6 +58,7 @@ function answer(fixtures: Fixtures, { method, path, search }: Asked, body: unkno
 const CODES: Readonly<Record<number, ErrorCode>> = {
   400: 'INVALID_TOKEN',
   401: 'UNAUTHENTICATED',
+  403: 'ROLE_NEEDED',
   404: 'NOT_FOUND',
   503: 'UNAVAILABLE',
 }

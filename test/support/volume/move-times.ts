@@ -167,8 +167,8 @@ async function orderAudit(tx: Tx, tenantId: string): Promise<void> {
   await tx`
     with taken as (delete from audit_entries where tenant_id = ${tenantId} returning *)
     insert into audit_entries
-      (tenant_id, at, action, user_id, actor, ip, subject, detail, key_id, key_name, key_prefix, entry_id)
-    select tenant_id, at, action, user_id, actor, ip, subject, detail, key_id, key_name, key_prefix, entry_id
+      (tenant_id, at, action, user_id, actor, signed_in_by, ip, subject, detail, key_id, key_name, key_prefix, entry_id)
+    select tenant_id, at, action, user_id, actor, signed_in_by, ip, subject, detail, key_id, key_name, key_prefix, entry_id
     from taken order by at, audit_id`
 }
 

@@ -31,6 +31,9 @@ export interface RecordedReplies {
   readonly runs: ReplyOf<'listRuns'>['items']
   readonly run: ReplyOf<'loadRunDetail'>
   readonly keys: ReplyOf<'listKeys'>
+  readonly members: ReplyOf<'listMembers'>
+  readonly signIns: ReplyOf<'listSignIns'>
+  readonly waysIn: ReplyOf<'listWaysIn'>
   readonly audit: ReplyOf<'listAudit'>['items']
   readonly limits: ReplyOf<'loadLimits'>
   readonly sharedLimits: ReplyOf<'listSharedLimits'>
@@ -120,6 +123,9 @@ export async function recordReplies(
     runs,
     run: await ask('loadRunDetail', { params: { run_id: runs[0]?.run_id ?? '' } }),
     keys: await ask('listKeys'),
+    members: await ask('listMembers'),
+    signIns: await ask('listSignIns'),
+    waysIn: await ask('listWaysIn'),
     audit: (await all('listAudit')).slice(0, 40),
     limits: await ask('loadLimits'),
     sharedLimits: await ask('listSharedLimits'),

@@ -14,7 +14,7 @@ export function stableIds<T>(replies: T): T {
 
 /** Ids that the service makes: a kind with a random part, a UUID, or a SHA-256. */
 const ID =
-  /\b(?:(plan|run|key|usr|us|tn|tnt|prp|pnd|pc|prop|aud|chk)_[A-Za-z0-9_-]{10,}|[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}|[0-9a-f]{64})(?![A-Za-z0-9])/g
+  /\b(?:(plan|run|key|usr|us|rt|inv|tn|tnt|prp|pnd|pc|prop|aud|chk)_[A-Za-z0-9_-]{10,}|[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}|[0-9a-f]{64})(?![A-Za-z0-9])/g
 
 function numbered(number: number, kind: string | undefined): string {
   const digits = number.toString(16).padStart(4, '0')

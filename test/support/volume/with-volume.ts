@@ -3,6 +3,7 @@ import { countDecisions } from '../../../packages/server/src/store/dashboard/dec
 import { createMailbox } from '../runtime/mailbox.js'
 import { Person } from '../runtime/person.js'
 import { type Api, type Runtime, startRuntime } from '../runtime/runtime.js'
+import { seedTeam } from './seed-team.js'
 import { type Seeded, seedVolume } from './volume.js'
 
 export interface SeededRuntime extends Seeded {
@@ -35,6 +36,7 @@ export async function startSeeded(sessions: number): Promise<SeededRuntime> {
   await database.transaction('jobs', countDecisions)
   const api = runtime.api(body.api_key)
   const seeded = await seedVolume({ api, person: owner, settle, sql: runtime.sql, tenantId, sessions })
+  await seedTeam(runtime, mailbox, owner)
   await database.transaction('jobs', countDecisions)
   return { ...seeded, runtime, owner, api, settle }
 }

@@ -5,6 +5,8 @@ import {
   pathOf,
   type Answer as ReplyOf,
   type RequestBody,
+  type Role,
+  type Route,
   type RouteName,
   type Routes,
 } from '@countersign/protocol'
@@ -29,8 +31,8 @@ export async function call<N extends Callable>(name: N, input: CallInput<N>, sig
 }
 
 /**
- * The routes the pages call. The types keep these rows equal to the protocol's; importing ROUTES itself would bundle
- * every schema into the page.
+ * The routes the pages call, and the role that each takes where not everybody who is signed in may. The types keep these
+ * rows equal to the protocol's; importing ROUTES itself would bundle every schema into the page.
  */
 const CALLS = {
   signup: ['POST', '/api/auth/signup'],
@@ -40,11 +42,23 @@ const CALLS = {
   resetPassword: ['POST', '/api/auth/reset-password'],
   verifyEmail: ['POST', '/api/auth/verify-email'],
   resendVerification: ['POST', '/api/auth/resend-verification'],
+  listWaysIn: ['GET', '/api/auth/ways-in'],
+  readInvitation: ['POST', '/api/auth/invitation'],
+  acceptInvitation: ['POST', '/api/auth/accept-invitation'],
   me: ['GET', '/api/auth/me'],
-  listKeys: ['GET', '/api/dashboard/keys'],
-  createKey: ['POST', '/api/dashboard/keys'],
-  revokeKey: ['POST', '/api/dashboard/keys/:key_id/revoke'],
-  listAudit: ['GET', '/api/dashboard/audit'],
+  renameMyself: ['POST', '/api/auth/name'],
+  changePassword: ['POST', '/api/auth/password'],
+  listSignIns: ['GET', '/api/auth/sign-ins'],
+  endSignIn: ['POST', '/api/auth/sign-ins/:sign_in_id/end'],
+  listMembers: ['GET', '/api/dashboard/members', 'owner'],
+  inviteMember: ['POST', '/api/dashboard/invitations', 'owner'],
+  revokeInvitation: ['POST', '/api/dashboard/invitations/:invitation_id/revoke', 'owner'],
+  changeMember: ['POST', '/api/dashboard/members/:user_id', 'owner'],
+  removeMember: ['POST', '/api/dashboard/members/:user_id/remove', 'owner'],
+  listKeys: ['GET', '/api/dashboard/keys', 'owner'],
+  createKey: ['POST', '/api/dashboard/keys', 'owner'],
+  revokeKey: ['POST', '/api/dashboard/keys/:key_id/revoke', 'owner'],
+  listAudit: ['GET', '/api/dashboard/audit', 'owner'],
   loadLimits: ['GET', '/api/dashboard/limits'],
   listSharedLimits: ['GET', '/api/dashboard/shared-limits'],
   loadOverview: ['GET', '/api/dashboard/overview'],
@@ -56,26 +70,33 @@ const CALLS = {
   loadTimeline: ['GET', '/api/dashboard/sessions/:session_id/timeline'],
   loadProof: ['GET', '/api/dashboard/sessions/:session_id/proof'],
   exportEventsByPerson: ['GET', '/api/dashboard/sessions/:session_id/events'],
-  killSessionByPerson: ['POST', '/api/dashboard/sessions/:session_id/kill'],
-  addLabelByPerson: ['POST', '/api/dashboard/sessions/:session_id/labels'],
-  eraseContent: ['POST', '/api/dashboard/sessions/:session_id/erase'],
+  killSessionByPerson: ['POST', '/api/dashboard/sessions/:session_id/kill', 'approver'],
+  addLabelByPerson: ['POST', '/api/dashboard/sessions/:session_id/labels', 'approver'],
+  eraseContent: ['POST', '/api/dashboard/sessions/:session_id/erase', 'owner'],
   listWorkflows: ['GET', '/api/dashboard/workflows'],
   loadWorkflowDetail: ['GET', '/api/dashboard/workflows/:workflow_id'],
-  killWorkflowByPerson: ['POST', '/api/dashboard/workflows/:workflow_id/kill'],
+  killWorkflowByPerson: ['POST', '/api/dashboard/workflows/:workflow_id/kill', 'approver'],
   judgePlayground: ['POST', '/api/dashboard/playground'],
   listContracts: ['GET', '/api/dashboard/contracts'],
   listToolPins: ['GET', '/api/dashboard/tool-pins'],
-  approveToolPin: ['POST', '/api/dashboard/tool-pins/approve'],
+  approveToolPin: ['POST', '/api/dashboard/tool-pins/approve', 'owner'],
   listPlans: ['GET', '/api/dashboard/plans'],
-  draftPlan: ['POST', '/api/dashboard/plans'],
+  draftPlan: ['POST', '/api/dashboard/plans', 'approver'],
   loadPlan: ['GET', '/api/dashboard/plans/:plan_id'],
-  editPlan: ['POST', '/api/dashboard/plans/:plan_id/files'],
-  approvePlan: ['POST', '/api/dashboard/plans/:plan_id/approve'],
-  rejectPlan: ['POST', '/api/dashboard/plans/:plan_id/reject'],
+  editPlan: ['POST', '/api/dashboard/plans/:plan_id/files', 'approver'],
+  approvePlan: ['POST', '/api/dashboard/plans/:plan_id/approve', 'owner'],
+  rejectPlan: ['POST', '/api/dashboard/plans/:plan_id/reject', 'owner'],
   listRuns: ['GET', '/api/dashboard/runs'],
-  startRun: ['POST', '/api/dashboard/runs'],
+  startRun: ['POST', '/api/dashboard/runs', 'approver'],
   loadRunDetail: ['GET', '/api/dashboard/runs/:run_id'],
-} as const satisfies { [N in RouteName]?: readonly [Routes[N]['method'], Routes[N]['path']] }
+} as const satisfies { [N in RouteName]?: RowOf<Routes[N]> }
+
+type RowOf<R extends Route> = R extends { role: 'approver' | 'owner' }
+  ? readonly [R['method'], R['path'], R['role']]
+  : readonly [R['method'], R['path']]
+
+/** The least that a person must be to call the route. */
+export const roleFor = (name: Callable): Role => CALLS[name][2] ?? 'viewer'
 
 export type Callable = keyof typeof CALLS
 export type Answer<N extends Callable> = ReplyOf<Routes[N]>

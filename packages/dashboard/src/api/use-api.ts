@@ -84,6 +84,13 @@ export function useWhenOver(isUnderWay: boolean, stale: readonly Callable[]): vo
   })
 }
 
+/**
+ * Forgets what was read by whoever was signed in. How one signs in is the same for everybody, and a form may stand there
+ * because of it.
+ */
+export const forgetPerson = (client: QueryClient): void =>
+  client.removeQueries({ predicate: ({ queryKey: [name] }) => name !== ('listWaysIn' satisfies Callable) })
+
 /** Error replies are not retried; a server that is unreachable or fails is, twice. */
 export const newQueryClient = (caches: Pick<QueryClientConfig, 'queryCache' | 'mutationCache'>): QueryClient =>
   new QueryClient({

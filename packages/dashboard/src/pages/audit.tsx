@@ -1,12 +1,19 @@
 import type { AuditEntry } from '@countersign/protocol'
-import { Link, useSearch } from '@tanstack/react-router'
+import { Link, useNavigate, useSearch } from '@tanstack/react-router'
 import { useApi } from '../api/use-api.js'
+import { Allowed } from '../components/basic/allowed.js'
 import { Badge, type Tone } from '../components/basic/badge.js'
+import { Button } from '../components/basic/button.js'
 import { Name, Text } from '../components/basic/text.js'
+import { Select } from '../components/form/field.js'
 import { Freshness, Page } from '../components/layout/page.js'
 import { Pager } from '../components/layout/pager.js'
 import { Empty, Loaded } from '../components/layout/states.js'
 import { fullTime } from '../text/format.js'
+import { signInWords } from '../text/roles.js'
+import { DownloadAudit } from './audit/download-audit.js'
+import { ANY, PeriodFilter, TextFilter } from './sessions/filter-fields.js'
+import { timeBounds } from './sessions/time-bounds.js'
 
 const TONES: Partial<Record<AuditEntry['action'], Tone>> = {
   login_failed: 'warn',
@@ -18,6 +25,11 @@ const TONES: Partial<Record<AuditEntry['action'], Tone>> = {
   workflow_killed: 'block',
   label_added: 'accent',
   content_erased: 'doubt',
+  member_invited: 'accent',
+  member_joined: 'accent',
+  member_changed: 'accent',
+  member_disabled: 'warn',
+  member_removed: 'warn',
 }
 
 /** What was done, in words. */
@@ -58,18 +70,71 @@ export const ACTIONS: Record<AuditEntry['action'], string> = {
   run_started: 'Backtest started',
 }
 
+const ACTION_OPTIONS = [
+  ANY,
+  ...Object.entries(ACTIONS)
+    .map(([value, label]) => ({ value, label }))
+    .sort((one, other) => one.label.localeCompare(other.label)),
+]
+
 export function AuditPage() {
   const search = useSearch({ from: '/signed-in/audit' })
-  const audit = useApi('listAudit', { query: { cursor: search.cursor } }, { pollMs: 10_000, keepLast: true })
+  const navigate = useNavigate()
+  const filter = {
+    who: search.who,
+    action: search.action as AuditEntry['action'] | undefined,
+    ...timeBounds(search),
+  }
+  const audit = useApi('listAudit', { query: { ...filter, cursor: search.cursor } }, { pollMs: 10_000, keepLast: true })
+  const show = (next: Record<string, string>) => void navigate({ to: '/audit', search: next, replace: true })
+  const change = (changed: Record<string, string>) => show({ ...search, ...changed, cursor: '' })
+  const filtered = Object.values(search).some((value) => value !== '')
   return (
     <Page
       title="Audit trail"
       lead="Who did what, when and from where. Entries are added, never changed."
-      actions={<Freshness reading={audit} />}
+      actions={
+        <>
+          <Freshness reading={audit} />
+          <Allowed to="listAudit">
+            <DownloadAudit filter={filter} />
+          </Allowed>
+        </>
+      }
     >
+      <Allowed to="listAudit">
+        <search className="filters">
+          <TextFilter
+            label="Who"
+            name="who"
+            value={search.who ?? ''}
+            onChange={(name, value) => change({ [name]: value })}
+            placeholder="Whole address or name of a key"
+          />
+          <Select
+            label="Action"
+            value={search.action ?? ''}
+            options={ACTION_OPTIONS}
+            onChange={(action) => change({ action })}
+          />
+          <PeriodFilter label="Time" search={search} onChange={change} />
+          {filtered ? (
+            <Button kind="quiet" icon="close" onClick={() => show({})}>
+              Clear
+            </Button>
+          ) : null}
+        </search>
+      </Allowed>
       <Loaded reading={audit} rows={8}>
         {({ items, next }) =>
-          items.length === 0 ? (
+          items.length === 0 && filtered ? (
+            <Empty title="No matching entries">
+              <p>
+                Who is a whole address, <code>operator</code>, <code>system</code>, or the name of a key. Try fewer
+                filters or a longer period.
+              </p>
+            </Empty>
+          ) : items.length === 0 ? (
             <Empty title="No entries yet">
               <p>Sign-ins, keys, approvals and kills appear here.</p>
             </Empty>
@@ -140,8 +205,19 @@ const AuditTable = ({ entries }: { entries: readonly AuditEntry[] }) => (
   </table>
 )
 
-function Actor({ entry: { action, actor, key } }: { entry: AuditEntry }) {
-  if (actor !== null) return <Text value={actor} />
+function Actor({ entry: { action, actor, key, signed_in_by } }: { entry: AuditEntry }) {
+  if (actor !== null) {
+    return (
+      <>
+        <Text value={actor} />
+        {signed_in_by === null ? null : (
+          <span className="cell-note">
+            signed in <Text value={signInWords(signed_in_by)} />
+          </span>
+        )}
+      </>
+    )
+  }
   if (key === null) {
     // Older entries do not name the key.
     return <span className="quiet">{action === 'plan_submitted' ? 'a program with an API key' : 'not signed in'}</span>

@@ -1,6 +1,7 @@
 import type { ToolPin } from '@countersign/protocol'
 import { useState } from 'react'
 import { useApi, useChange } from '../api/use-api.js'
+import { Allowed } from '../components/basic/allowed.js'
 import { Button } from '../components/basic/button.js'
 import { Name, Text } from '../components/basic/text.js'
 import { Ago } from '../components/basic/time.js'
@@ -42,7 +43,9 @@ function ChangedTool({ pin }: { pin: ToolPin }) {
         <span className="quiet">
           of <Name value={agent} /> in {environment}, seen <Ago at={changed.seen_at} />
         </span>
-        <Button onClick={() => setIsAsking(true)}>Approve the change</Button>
+        <Allowed to="approveToolPin" otherwise="An owner can approve the change.">
+          <Button onClick={() => setIsAsking(true)}>Approve the change</Button>
+        </Allowed>
       </div>
       <div className="two-definitions">
         <Definition title="Approved" of={definition} besides={changed.definition} />

@@ -2,6 +2,7 @@ import type { AgentRow, ContractRow, Environment } from '@countersign/protocol'
 import { Link, useNavigate, useSearch } from '@tanstack/react-router'
 import { useState } from 'react'
 import { useApi, useChange } from '../api/use-api.js'
+import { Allowed } from '../components/basic/allowed.js'
 import { Badge } from '../components/basic/badge.js'
 import { Button } from '../components/basic/button.js'
 import { CodeBlock } from '../components/basic/code-block.js'
@@ -41,7 +42,11 @@ export function ContractsPage() {
           ]}
           onChange={(value) => void navigate({ to: '/contracts', search: { agent: value } })}
         />
-        {agent === undefined ? null : <DraftFrom agent={agent} />}
+        {agent === undefined ? null : (
+          <Allowed to="draftPlan" otherwise="An approver can draft a plan from these.">
+            <DraftFrom agent={agent} />
+          </Allowed>
+        )}
         <Coverage agent={agents.data?.agents.find((entry) => entry.agent === agent)} any={names.length > 0} />
       </div>
       <ChangedTools />
@@ -77,7 +82,11 @@ export function ContractsPage() {
 /** The coverage of the chosen agent, or a hint to choose one. */
 function Coverage({ agent, any }: { agent: AgentRow | undefined; any: boolean }) {
   if (agent === undefined)
-    return any ? <p className="quiet">Choose an agent to draft a plan from its contracts.</p> : null
+    return any ? (
+      <Allowed to="draftPlan">
+        <p className="quiet">Choose an agent to draft a plan from its contracts.</p>
+      </Allowed>
+    ) : null
   return (
     <>
       {agent.coverage === null ? null : (

@@ -1,23 +1,25 @@
 import type { KeyView } from '@countersign/protocol'
-import { type FormEvent, useState } from 'react'
+import { useState } from 'react'
 import { useApi, useChange } from '../api/use-api.js'
+import { Badge } from '../components/basic/badge.js'
 import { Button } from '../components/basic/button.js'
 import { Name, Text } from '../components/basic/text.js'
-import { Ago } from '../components/basic/time.js'
+import { Ago, Until, useNow } from '../components/basic/time.js'
 import { ConfirmDialog } from '../components/form/confirm-dialog.js'
-import { Field } from '../components/form/field.js'
-import { FormProblem } from '../components/form/form-problem.js'
 import { NewKey } from '../components/layout/new-key.js'
 import { Page, Panel } from '../components/layout/page.js'
 import { Empty, Loaded } from '../components/layout/states.js'
+import { isExpired, keyScope } from './keys/key-scope.js'
+import { NewKeyForm } from './keys/new-key-form.js'
 
 export function KeysPage() {
   const keys = useApi('listKeys', {}, { pollMs: 15_000 })
+  const now = useNow()
   const [fresh, setFresh] = useState<string | null>(null)
   return (
     <Page
       title="API keys"
-      lead="A key lets your program talk to Countersign. Once revoked, its next request is refused."
+      lead="A key lets your program talk to Countersign. Once revoked or expired, its next request is refused."
     >
       {fresh === null ? null : (
         <Panel title="Your new key" aside={<Button onClick={() => setFresh(null)}>I saved it</Button>}>
@@ -26,8 +28,8 @@ export function KeysPage() {
       )}
       <Loaded reading={keys} rows={3}>
         {({ keys: list, limit }) => {
-          const active = list.filter((key) => key.revoked_at === null)
-          const revoked = list.filter((key) => key.revoked_at !== null)
+          const ended = list.filter((key) => key.revoked_at !== null || isExpired(key, now))
+          const active = list.filter((key) => !ended.includes(key))
           return (
             <>
               <Panel title="Active" aside={`${active.length} of ${limit}`}>
@@ -36,18 +38,18 @@ export function KeysPage() {
                     <p>Create one below; your program reads it from COUNTERSIGN_API_KEY.</p>
                   </Empty>
                 ) : (
-                  <ActiveKeys keys={active} />
+                  <ActiveKeys keys={active} now={now} />
                 )}
                 <NewKeyForm full={active.length >= limit} limit={limit} onMade={setFresh} />
               </Panel>
-              {revoked.length === 0 ? null : (
-                <Panel title="Revoked">
+              {ended.length === 0 ? null : (
+                <Panel title="Revoked and expired">
                   <ul className="rows">
-                    {revoked.map((key) => (
+                    {ended.map((key) => (
                       <li key={key.key_id} className="key-row quiet">
                         <Text value={key.name} />
                         <Name value={`${key.prefix}…`} />
-                        <span>revoked {key.revoked_at === null ? '' : <Ago at={key.revoked_at} />}</span>
+                        <EndOf revokedAt={key.revoked_at} expiresAt={key.expires_at} />
                       </li>
                     ))}
                   </ul>
@@ -61,27 +63,54 @@ export function KeysPage() {
   )
 }
 
-function ActiveKeys({ keys }: { keys: readonly KeyView[] }) {
+function EndOf({ revokedAt, expiresAt }: { revokedAt: string | null; expiresAt: string | null }) {
+  const at = revokedAt ?? expiresAt
+  return (
+    <span>
+      {revokedAt === null ? 'expired' : 'revoked'} {at === null ? '' : <Ago at={at} />}
+    </span>
+  )
+}
+
+const SOON_MS = 7 * 86_400_000
+
+function ActiveKeys({ keys, now }: { keys: readonly KeyView[]; now: number }) {
   const [revoking, setRevoking] = useState<KeyView | null>(null)
   const revoke = useChange('revokeKey', ['listKeys', 'loadLimits', 'listAudit'])
   return (
     <>
       <ul className="rows">
-        {keys.map((key) => (
-          <li key={key.key_id} className="key-row">
-            <strong>
-              <Text value={key.name} />
-            </strong>
-            <Name value={`${key.prefix}…`} />
-            <span className="quiet">
-              created <Ago at={key.created_at} />, {key.last_used_at === null ? 'never used' : 'last used '}
-              {key.last_used_at === null ? null : <Ago at={key.last_used_at} />}
-            </span>
-            <Button kind="danger" onClick={() => setRevoking(key)}>
-              Revoke
-            </Button>
-          </li>
-        ))}
+        {keys.map((key) => {
+          const scope = keyScope(key)
+          return (
+            <li key={key.key_id} className="key-row">
+              <strong>
+                <Text value={key.name} />
+              </strong>
+              <Name value={`${key.prefix}…`} />
+              <span className="quiet">
+                {scope === null ? null : (
+                  <>
+                    <Text value={scope} />,{' '}
+                  </>
+                )}
+                created <Ago at={key.created_at} />, {key.last_used_at === null ? 'never used' : 'last used '}
+                {key.last_used_at === null ? null : <Ago at={key.last_used_at} />}
+                {key.expires_at === null ? null : (
+                  <>
+                    {' '}
+                    <Badge tone={Date.parse(key.expires_at) - now < SOON_MS ? 'warn' : 'neutral'}>
+                      expires <Until at={key.expires_at} />
+                    </Badge>
+                  </>
+                )}
+              </span>
+              <Button kind="danger" onClick={() => setRevoking(key)}>
+                Revoke
+              </Button>
+            </li>
+          )
+        })}
       </ul>
       {revoking === null ? null : (
         <ConfirmDialog
@@ -101,39 +130,5 @@ function ActiveKeys({ keys }: { keys: readonly KeyView[] }) {
         </ConfirmDialog>
       )}
     </>
-  )
-}
-
-function NewKeyForm({ full, limit, onMade }: { full: boolean; limit: number; onMade: (apiKey: string) => void }) {
-  const create = useChange('createKey', ['listKeys', 'loadLimits', 'listAudit'])
-  const submit = (event: FormEvent<HTMLFormElement>) => {
-    event.preventDefault()
-    const form = event.currentTarget
-    create.mutate(
-      { body: { name: String(new FormData(form).get('name')).trim() } },
-      {
-        onSuccess: ({ api_key }) => {
-          form.reset()
-          onMade(api_key)
-          scrollTo({ top: 0 })
-        },
-      },
-    )
-  }
-  if (full) return <p className="quiet">All {limit} keys are in use. Revoke one to create another.</p>
-  return (
-    <form className="inline-form" onSubmit={submit}>
-      <Field
-        label="Name of the new key"
-        name="name"
-        placeholder="For example, billing worker"
-        maxLength={100}
-        required
-      />
-      <Button kind="primary" type="submit" busy={create.isPending}>
-        Create key
-      </Button>
-      <FormProblem problem={create.error} />
-    </form>
   )
 }

@@ -2,6 +2,7 @@ import type { PlanDetail } from '@countersign/protocol'
 import { useParams } from '@tanstack/react-router'
 import { useState } from 'react'
 import { useApi } from '../api/use-api.js'
+import { Allowed } from '../components/basic/allowed.js'
 import { Badge } from '../components/basic/badge.js'
 import { Name, Text } from '../components/basic/text.js'
 import { Ago } from '../components/basic/time.js'
@@ -43,7 +44,11 @@ export function PlanPage() {
       actions={
         <>
           <Freshness reading={plan} />
-          {plan.data === undefined ? null : <DecidePlan detail={plan.data} />}
+          {plan.data?.plan.state !== 'draft' ? null : (
+            <Allowed to="approvePlan" otherwise="An owner can approve this plan.">
+              <DecidePlan detail={plan.data} />
+            </Allowed>
+          )}
         </>
       }
     >

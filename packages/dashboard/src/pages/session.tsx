@@ -3,6 +3,7 @@ import { useParams } from '@tanstack/react-router'
 import './session/session.css'
 import { useCallback, useRef, useState } from 'react'
 import { useApi } from '../api/use-api.js'
+import { Allowed } from '../components/basic/allowed.js'
 import { Text } from '../components/basic/text.js'
 import { Freshness, Page, Panel } from '../components/layout/page.js'
 import { Loaded, Loading } from '../components/layout/states.js'
@@ -40,7 +41,11 @@ export function SessionPage() {
       actions={
         <>
           <Freshness reading={detail} />
-          {detail.data === undefined ? null : <KillSession session={detail.data.session} />}
+          {detail.data === undefined || detail.data.session.status === 'KILLED' ? null : (
+            <Allowed to="killSessionByPerson" otherwise="An approver can kill it.">
+              <KillSession session={detail.data.session} />
+            </Allowed>
+          )}
         </>
       }
     >

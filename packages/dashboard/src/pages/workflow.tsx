@@ -3,6 +3,7 @@ import { Link, useParams, useSearch } from '@tanstack/react-router'
 import { lazy, Suspense } from 'react'
 import type { Answer } from '../api/api.js'
 import { useApi } from '../api/use-api.js'
+import { Allowed } from '../components/basic/allowed.js'
 import { Badge, StatusBadge, type Tone } from '../components/basic/badge.js'
 import { Labels } from '../components/basic/labels.js'
 import { Name, Text } from '../components/basic/text.js'
@@ -36,7 +37,11 @@ export function WorkflowPage() {
       actions={
         <>
           <Freshness reading={workflow} />
-          {workflow.data === undefined ? null : <KillWorkflow workflow={workflow.data} />}
+          {workflow.data === undefined || workflow.data.status === 'KILLED' ? null : (
+            <Allowed to="killWorkflowByPerson" otherwise="An approver can kill it.">
+              <KillWorkflow workflow={workflow.data} />
+            </Allowed>
+          )}
         </>
       }
     >

@@ -73,6 +73,15 @@ export function ago(iso: string, now = Date.now()): string {
   return date.getFullYear() === new Date(now).getFullYear() ? day.format(date) : dayAndYear.format(date)
 }
 
+/** `in 12 days`, rounded down. */
+export function until(iso: string, now = Date.now()): string {
+  const seconds = Math.floor((new Date(iso).getTime() - now) / 1_000)
+  if (seconds < 60) return 'within a minute'
+  if (seconds < 3_600) return `in ${Math.floor(seconds / 60)} min`
+  if (seconds < 2 * 86_400) return `in ${Math.floor(seconds / 3_600)} h`
+  return `in ${plural(Math.floor(seconds / 86_400), 'day')}`
+}
+
 export function duration(fromIso: string, toIso: string): string {
   const ms = new Date(toIso).getTime() - new Date(fromIso).getTime()
   if (ms < 1_000) return `${Math.max(0, ms)} ms`

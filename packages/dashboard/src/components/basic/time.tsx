@@ -1,5 +1,5 @@
 import { useEffect, useState } from 'react'
-import { ago, fullTime } from '../../text/format.js'
+import { ago, fullTime, until } from '../../text/format.js'
 
 /** How long ago, updated as time passes; the exact time on hover. */
 export function Ago({ at }: { at: string }) {
@@ -7,6 +7,16 @@ export function Ago({ at }: { at: string }) {
   return (
     <time dateTime={at} title={fullTime(at)}>
       {ago(at, now)}
+    </time>
+  )
+}
+
+/** How long until then; the exact time on hover. */
+export function Until({ at }: { at: string }) {
+  const now = useNow()
+  return (
+    <time dateTime={at} title={fullTime(at)}>
+      {until(at, now)}
     </time>
   )
 }

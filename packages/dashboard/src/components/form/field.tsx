@@ -37,23 +37,36 @@ export function Field({ label, hint, problem, ...input }: FieldProps) {
 
 interface SelectProps {
   readonly label: string
+  readonly hint?: ReactNode
+  readonly disabled?: boolean
   readonly value: string
   readonly options: readonly { readonly value: string; readonly label: string }[]
   readonly onChange: (value: string) => void
 }
 
-export function Select({ label, value, options, onChange }: SelectProps) {
+export function Select({ label, hint, disabled = false, value, options, onChange }: SelectProps) {
   const id = useId()
   return (
     <div className="field field-select">
       <label htmlFor={id}>{label}</label>
-      <select id={id} value={value} onChange={(event) => onChange(event.target.value)}>
+      <select
+        id={id}
+        value={value}
+        disabled={disabled}
+        aria-describedby={hint === undefined ? undefined : `${id}-hint`}
+        onChange={(event) => onChange(event.target.value)}
+      >
         {options.map((option) => (
           <option key={option.value} value={option.value}>
             {plainText(option.label)}
           </option>
         ))}
       </select>
+      {hint === undefined ? null : (
+        <p id={`${id}-hint`} className="field-hint">
+          {hint}
+        </p>
+      )}
     </div>
   )
 }

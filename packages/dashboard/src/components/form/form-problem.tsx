@@ -9,6 +9,7 @@ export function FormProblem({ problem }: { problem: ApiProblem | null }) {
   return (
     <p className="form-problem" role="alert">
       <Text value={sentence(problem.detail ?? problem.message)} />.
+      {problem.code === 'LAST_OWNER' ? ' Make another member an owner first.' : ''}
       {problem.status === 429 && wait !== undefined ? ` Try again in ${waitWords(wait)}.` : ''}
     </p>
   )

@@ -8,6 +8,7 @@ import {
   installSnippet,
   observeSnippet,
 } from '../../text/snippets.js'
+import { Allowed } from '../basic/allowed.js'
 import { CodeBlock } from '../basic/code-block.js'
 import { Empty } from './states.js'
 
@@ -15,8 +16,10 @@ import { Empty } from './states.js'
 export const FirstSteps = () => (
   <Empty title="No activity yet">
     <p>
-      Connect an agent, and its activity appears here. It needs an API key; <Link to="/keys">create one</Link> if you
-      have not saved yours.
+      Connect an agent, and its activity appears here. It needs an API key
+      <Allowed to="createKey" otherwise=", which an owner can create.">
+        ; <Link to="/keys">create one</Link> if you have not saved yours.
+      </Allowed>
     </p>
     <QuotaNote />
     {isOwnMachine() ? (

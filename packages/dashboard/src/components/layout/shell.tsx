@@ -1,11 +1,14 @@
 import { useQueryClient } from '@tanstack/react-query'
 import { Link, Outlet, useLocation, useNavigate } from '@tanstack/react-router'
 import { useEffect, useRef } from 'react'
-import { useApi, useChange } from '../../api/use-api.js'
+import type { Callable } from '../../api/api.js'
+import { forgetPerson, useApi, useChange } from '../../api/use-api.js'
+import { useMay } from '../../api/use-may.js'
 import { chooseTheme, useTheme } from '../../styles/theme.js'
 import { Button } from '../basic/button.js'
 import { Icon, type IconName, Mark } from '../basic/icon.js'
 import { Text } from '../basic/text.js'
+import { RoleNote } from './role-note.js'
 import { VerifyBanner } from './verify-banner.js'
 
 const SECTIONS = [
@@ -28,14 +31,23 @@ const SECTIONS = [
     ],
   },
   {
-    title: 'Account',
+    title: 'Organisation',
     links: [
-      { to: '/keys', icon: 'keys', label: 'API keys' },
-      { to: '/audit', icon: 'audit', label: 'Audit trail' },
+      { to: '/members', icon: 'members', label: 'Members', shows: 'listMembers' },
+      { to: '/keys', icon: 'keys', label: 'API keys', shows: 'listKeys' },
+      { to: '/audit', icon: 'audit', label: 'Audit trail', shows: 'listAudit' },
       { to: '/limits', icon: 'limits', label: 'Limits and usage' },
     ],
   },
-] as const satisfies readonly { title: string; links: readonly { to: string; icon: IconName; label: string }[] }[]
+] as const satisfies readonly { title: string; links: readonly PageLink[] }[]
+
+interface PageLink {
+  readonly to: string
+  readonly icon: IconName
+  readonly label: string
+  /** What the page shows, where not everybody may see it. */
+  readonly shows?: Callable
+}
 
 /** The layout of every signed-in page: navigation, account and content. */
 export function Shell() {
@@ -71,6 +83,7 @@ export function Shell() {
       </dialog>
       <main id="content" className="content" tabIndex={-1}>
         <VerifyBanner />
+        <RoleNote />
         <Outlet />
       </main>
     </div>
@@ -84,25 +97,31 @@ const Brand = () => (
   </Link>
 )
 
-const Navigation = ({ label }: { label: string }) => (
-  <nav aria-label={label} className="navigation">
-    {SECTIONS.map((section) => (
-      <div key={section.title}>
-        <p className="navigation-title">{section.title}</p>
-        <ul>
-          {section.links.map((link) => (
-            <li key={link.to}>
-              <Link to={link.to} activeOptions={{ exact: link.to === '/', includeSearch: false }}>
-                <Icon name={link.icon} />
-                {link.label}
-              </Link>
-            </li>
-          ))}
-        </ul>
-      </div>
-    ))}
-  </nav>
-)
+/** The pages that the person may see. */
+function Navigation({ label }: { label: string }) {
+  const may = useMay()
+  return (
+    <nav aria-label={label} className="navigation">
+      {SECTIONS.map((section) => (
+        <div key={section.title}>
+          <p className="navigation-title">{section.title}</p>
+          <ul>
+            {section.links
+              .filter((link) => !('shows' in link) || may(link.shows))
+              .map((link) => (
+                <li key={link.to}>
+                  <Link to={link.to} activeOptions={{ exact: link.to === '/', includeSearch: false }}>
+                    <Icon name={link.icon} />
+                    {link.label}
+                  </Link>
+                </li>
+              ))}
+          </ul>
+        </div>
+      ))}
+    </nav>
+  )
+}
 
 function Person() {
   const theme = useTheme()
@@ -116,18 +135,19 @@ function Person() {
       {
         onSuccess: async () => {
           await navigate({ to: '/sign-in', search: {} })
-          queries.clear()
+          forgetPerson(queries)
         },
       },
     )
   return (
     <div className="person">
-      <div className="person-words">
+      <Link to="/account" className="person-words" title="Your account">
         <strong>
           <Text value={data?.user.tenant_name ?? ''} />
         </strong>
         <Text value={data?.user.email ?? ''} />
-      </div>
+        <span className="quiet">{data?.user.role ?? ''}</span>
+      </Link>
       <div className="person-actions">
         <Button
           kind="quiet"

@@ -17,6 +17,7 @@ export function Empty({ title, children }: { title: string; children?: ReactNode
 }
 
 export function Failure({ problem, onRetry }: { problem: ApiProblem; onRetry?: () => unknown }) {
+  if (problem.code === 'ROLE_NEEDED') return <Refused problem={problem} />
   return (
     <section className="failure" role="alert">
       <Icon name="alert" size={22} />
@@ -37,6 +38,16 @@ export function Failure({ problem, onRetry }: { problem: ApiProblem; onRetry?: (
     </section>
   )
 }
+
+/** Nothing failed: the person may not see it, or may not any more. */
+const Refused = ({ problem }: { problem: ApiProblem }) => (
+  <section className="empty" role="alert">
+    <h2>{sentence(problem.message)}</h2>
+    <p>
+      <Text value={sentence(problem.detail ?? problem.message)} />. An owner of your organisation can change your role.
+    </p>
+  </section>
+)
 
 function adviceFor({ status, code, retryAfterSeconds }: ApiProblem): string {
   if (status === 0) return 'Check that the server is running and that you are online. The page keeps trying.'
@@ -63,9 +74,12 @@ interface LoadedProps<T> {
   readonly children: (data: T) => ReactNode
 }
 
-/** Loading, failed or loaded. Loaded data stays visible when a later request fails, with a warning above it. */
+/**
+ * Loading, failed or loaded. Loaded data stays visible when a later request fails, with a warning above it; what the person
+ * may no longer see does not.
+ */
 export function Loaded<T>({ reading: { data, error, refetch }, rows = 4, children }: LoadedProps<T>) {
-  if (data === undefined)
+  if (data === undefined || error?.code === 'ROLE_NEEDED')
     return error === null ? <Loading rows={rows} /> : <Failure problem={error} onRetry={refetch} />
   return (
     <>

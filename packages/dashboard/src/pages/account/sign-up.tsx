@@ -2,16 +2,26 @@ import { useQueryClient } from '@tanstack/react-query'
 import { Link, useNavigate } from '@tanstack/react-router'
 import { type FormEvent, useState } from 'react'
 import type { Answer } from '../../api/api.js'
-import { reading, useChange } from '../../api/use-api.js'
+import { reading, useApi, useChange } from '../../api/use-api.js'
 import { Button } from '../../components/basic/button.js'
 import { Field } from '../../components/form/field.js'
 import { FormProblem } from '../../components/form/form-problem.js'
 import { Door } from '../../components/layout/door.js'
 import { MailNote } from '../../components/layout/mail-note.js'
 import { NewKey } from '../../components/layout/new-key.js'
+import { Loading } from '../../components/layout/states.js'
 
 export function SignUpPage() {
   const [made, setMade] = useState<Answer<'signup'> | null>(null)
+  const ways = useApi('listWaysIn', {})
+  if (ways.isPending) {
+    return (
+      <Door title="Create an account">
+        <Loading rows={3} />
+      </Door>
+    )
+  }
+  if (ways.data?.signup === false) return <Closed />
   return made === null ? <SignUpForm onMade={setMade} /> : <FirstKey made={made} />
 }
 
@@ -53,6 +63,21 @@ function SignUpForm({ onMade }: { onMade: (made: Answer<'signup'>) => void }) {
     </Door>
   )
 }
+
+const Closed = () => (
+  <Door
+    title="Accounts are made by invitation"
+    lead="On this server nobody creates an account alone. Ask an owner of your organisation to invite you."
+  >
+    <p className="quiet">
+      Do you run it? <code>npx countersign user create EMAIL --tenant TENANT --role owner</code> prints the link with
+      which the first owner joins.
+    </p>
+    <p className="door-links">
+      <Link to="/sign-in">I already have an account</Link>
+    </p>
+  </Door>
+)
 
 function FirstKey({ made }: { made: Answer<'signup'> }) {
   const navigate = useNavigate()

@@ -2,6 +2,7 @@ import type { PlanDetail, RunReport, RunView } from '@countersign/protocol'
 import { Link } from '@tanstack/react-router'
 import { useState } from 'react'
 import { useApi, useChange, useWhenOver } from '../../api/use-api.js'
+import { Allowed } from '../../components/basic/allowed.js'
 import { Button } from '../../components/basic/button.js'
 import { Name, Text } from '../../components/basic/text.js'
 import { Ago } from '../../components/basic/time.js'
@@ -44,9 +45,11 @@ export function Backtest({ detail: { plan } }: { detail: PlanDetail }) {
           Judges the newest captured sessions of <Text value={plan.agent} />, at most {count(MOST_SESSIONS)}, by this
           plan, call by call, and changes nothing.
         </span>
-        <Button icon="playground" busy={busy} onClick={go}>
-          {view === null ? 'Run a backtest' : 'Run it again'}
-        </Button>
+        <Allowed to="startRun" otherwise="An approver can run it.">
+          <Button icon="playground" busy={busy} onClick={go}>
+            {view === null ? 'Run a backtest' : 'Run it again'}
+          </Button>
+        </Allowed>
       </p>
       <FormProblem problem={start.error ?? run.error} />
       {view === null || busy ? null : (

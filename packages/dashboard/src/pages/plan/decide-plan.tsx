@@ -19,7 +19,6 @@ export function DecidePlan({ detail }: { detail: PlanDetail }) {
   const [why, setWhy] = useState('')
   const approve = useChange('approvePlan', STALE)
   const reject = useChange('rejectPlan', STALE)
-  if (plan.state !== 'draft') return null
   const deciding = asking === 'approve' ? approve : reject
   const ask = (what: 'approve' | 'reject') => {
     setSeen(plan.compiled_hash)

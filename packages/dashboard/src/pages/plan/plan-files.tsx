@@ -1,4 +1,6 @@
 import type { PlanDetail } from '@countersign/protocol'
+import { useMay } from '../../api/use-may.js'
+import { Allowed } from '../../components/basic/allowed.js'
 import { Button } from '../../components/basic/button.js'
 import { CodeBlock } from '../../components/basic/code-block.js'
 import { Name } from '../../components/basic/text.js'
@@ -18,18 +20,21 @@ const isContract = (file: string) => !/(?:^|\/)(?:session|workflow)\.(?:ya?ml|js
 /** The contracts as files; those of a draft can be edited here. */
 export function PlanFiles({ detail, editing, onEditing }: PlanFilesProps) {
   const { plan, files } = detail
+  const isEditing = useMay()('editPlan') && editing
   return (
     <Panel
       title="Contracts"
       aside={
-        plan.state === 'draft' && !editing ? (
-          <Button kind="quiet" onClick={() => onEditing(true)}>
-            Edit
-          </Button>
+        plan.state === 'draft' && !isEditing ? (
+          <Allowed to="editPlan">
+            <Button kind="quiet" onClick={() => onEditing(true)}>
+              Edit
+            </Button>
+          </Allowed>
         ) : undefined
       }
     >
-      {editing ? (
+      {isEditing ? (
         <PlanEditor detail={detail} onDone={() => onEditing(false)} />
       ) : (
         files.map((file, at) => (

@@ -1,6 +1,7 @@
 import type { PlanDetail, PlanRates as Rates } from '@countersign/protocol'
 import { Link } from '@tanstack/react-router'
 import { useChange } from '../../api/use-api.js'
+import { Allowed } from '../../components/basic/allowed.js'
 import { Button } from '../../components/basic/button.js'
 import { Name } from '../../components/basic/text.js'
 import { FormProblem } from '../../components/form/form-problem.js'
@@ -30,7 +31,11 @@ export function PlanRates({ detail }: { detail: PlanDetail }) {
         {rates.demoted.length === 0 ? null : <Demoted demoted={rates.demoted} />}
         {rates.left_out === null ? null : <LeftOut agent={detail.plan.agent} leftOut={rates.left_out} />}
         {rates.measured === null ? null : <Measured agent={detail.plan.agent} measured={rates.measured} />}
-        {detail.plan.state === 'draft' ? <ChooseAlpha detail={detail} rates={rates} /> : null}
+        {detail.plan.state === 'draft' ? (
+          <Allowed to="editPlan">
+            <ChooseAlpha detail={detail} rates={rates} />
+          </Allowed>
+        ) : null}
       </div>
     </Panel>
   )

@@ -1,13 +1,15 @@
 import type { AuditEntry, TimelineItem } from '@countersign/protocol'
 import { useApi } from '../../api/use-api.js'
+import { useMay } from '../../api/use-may.js'
 
-/** What people and programs did to a session, and to its workflow, as the audit trail has it. */
+/** What people and programs did to a session, and to its workflow, as the audit trail has it; for those who may read it. */
 export function useActs(sessionId: string, workflowId: string | null): readonly AuditEntry[] {
-  const own = useApi('listAudit', { query: { subject: sessionId } }, { pollMs: 5_000 })
+  const isReader = useMay()('listAudit')
+  const own = useApi('listAudit', { query: { subject: sessionId } }, { enabled: isReader, pollMs: 5_000 })
   const shared = useApi(
     'listAudit',
     { query: { subject: workflowId ?? '' } },
-    { enabled: workflowId !== null, pollMs: 10_000 },
+    { enabled: isReader && workflowId !== null, pollMs: 10_000 },
   )
   return [...(own.data?.items ?? []), ...(shared.data?.items ?? [])]
 }

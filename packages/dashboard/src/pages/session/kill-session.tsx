@@ -12,7 +12,6 @@ export function KillSession({ session }: { session: SessionView }) {
     'loadOverview',
     'listAudit',
   ])
-  if (session.status === 'KILLED') return null
   const params = { session_id: session.session_id }
   return (
     <KillButton what="session" change={kill} onKill={(body, done) => kill.mutate({ params, body }, done)}>

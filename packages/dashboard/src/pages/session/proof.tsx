@@ -3,7 +3,9 @@ import { useMutation } from '@tanstack/react-query'
 import { useState } from 'react'
 import type { Answer, ApiProblem } from '../../api/api.js'
 import { fetchLedger } from '../../api/fetch-ledger.js'
+import { saveFile } from '../../api/save-file.js'
 import { useApi } from '../../api/use-api.js'
+import { Allowed } from '../../components/basic/allowed.js'
 import { Button } from '../../components/basic/button.js'
 import { CodeBlock } from '../../components/basic/code-block.js'
 import { Hash } from '../../components/basic/hash.js'
@@ -18,7 +20,7 @@ export function Proof({ sessionId, head }: { sessionId: string; head: LedgerHead
   const [isWanted, setWanted] = useState(false)
   const proof = useApi('loadProof', { params: { session_id: sessionId } }, { enabled: isWanted })
   const download = useMutation<void, ApiProblem>({
-    mutationFn: async () => save(fileName(sessionId), await fetchLedger(sessionId)),
+    mutationFn: async () => saveFile(fileName(sessionId), await fetchLedger(sessionId)),
   })
   const check = () => (isWanted ? void proof.refetch() : setWanted(true))
   return (
@@ -38,7 +40,9 @@ export function Proof({ sessionId, head }: { sessionId: string; head: LedgerHead
             Download proof
           </Button>
         )}
-        <EraseContent sessionId={sessionId} />
+        <Allowed to="eraseContent">
+          <EraseContent sessionId={sessionId} />
+        </Allowed>
       </div>
       {proof.data === undefined ? null : (
         <CodeBlock
@@ -70,13 +74,4 @@ function signedText({ signed_head: signed, head }: Answer<'loadProof'>): string 
   if (signed === null) return 'Its head is not signed yet.'
   const upTo = signed.seq === head.seq ? 'Its head is signed' : `It is signed up to event ${signed.seq}`
   return `${upTo} with key ${signed.key_id.slice(0, 8)}…`
-}
-
-function save(name: string, file: Blob): void {
-  const address = URL.createObjectURL(file)
-  const link = document.createElement('a')
-  link.href = address
-  link.download = name
-  link.click()
-  setTimeout(() => URL.revokeObjectURL(address), 10_000)
 }

@@ -1,6 +1,7 @@
 import type { SessionDetail } from '@countersign/protocol'
 import { Link } from '@tanstack/react-router'
 import type { ReactNode } from 'react'
+import { Allowed } from '../../components/basic/allowed.js'
 import { StatusBadge } from '../../components/basic/badge.js'
 import { Hash } from '../../components/basic/hash.js'
 import { Labels } from '../../components/basic/labels.js'
@@ -93,7 +94,9 @@ export function SessionFacts({ detail }: { detail: SessionDetail }) {
       <Fact name="Labels">
         <span className="fact-labels">
           {session.labels.length === 0 ? null : <Labels labels={session.labels} most={12} sticky={sticky_labels} />}
-          <AddLabel session={session} />
+          <Allowed to="addLabelByPerson">
+            <AddLabel session={session} />
+          </Allowed>
         </span>
       </Fact>
     </dl>

@@ -12,7 +12,6 @@ export function KillWorkflow({ workflow }: { workflow: Answer<'loadWorkflowDetai
     'loadOverview',
     'listAudit',
   ])
-  if (workflow.status === 'KILLED') return null
   const params = { workflow_id: workflow.workflow_id }
   const alive = workflow.sessions.filter(({ status }) => status !== 'KILLED').length
   return (
