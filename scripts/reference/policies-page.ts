@@ -4,7 +4,7 @@ import { CONTEXT_ATTRIBUTES, TIME_ATTRIBUTES } from '../../packages/engine/src/c
 /** What each of the four variables of a policy is. */
 export const POLICY_VARIABLES = {
   principal:
-    '`Principal::"<id>"`: whom the agent acts for, from the option `principal`. Its fields are attributes, such as `principal.role`; a principal that is plain text is its own id and has none',
+    '`Principal::"<id>"`: whom the agent acts for, from the option `principal`. Its fields are attributes, such as `principal.role`; a principal that is plain text is its own id. `principal.proven` is always there, and true where a token proves who it is; then `principal.issuer` and the set `principal.groups` are, too',
   action: '`Action::"<tool>"`: the name of the tool that is called',
   resource: '`Agent::"<agent>"`: the name of the agent, empty without one',
   context: 'a record of the call, see below',
@@ -57,6 +57,11 @@ export const POLICY_EXAMPLES: readonly PolicyExample[] = [
   {
     cedar: 'permit (principal, action, resource) when { principal has team && principal.team == "risk" };',
     asked: { principal: ann, tool: 'export_data', agent: 'reports', arguments: {} },
+    decision: 'deny',
+  },
+  {
+    cedar: 'permit (principal, action, resource) when { principal.proven && principal.groups.contains("finance") };',
+    asked: { principal: 'ann', tool: 'export_data', agent: 'reports', arguments: {} },
     decision: 'deny',
   },
 ]

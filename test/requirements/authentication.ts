@@ -50,6 +50,20 @@ export const authentication = {
   'auth.logs.redacted': 'Keys, tokens and credentials are redacted in logs at every depth',
   'auth.principal.policy': 'The principal given to the client is what policies judge',
   'auth.principal.missing': 'A policy without a principal makes initialization fail with policy_without_principal',
+  'auth.principal.proven': 'A session that is opened with a valid token of a listed issuer acts for a proven principal: issuer, subject, groups and actor',
+  'auth.principal.token-checks':
+    'A principal token without an asymmetric signature of its listed issuer, for another audience, out of its time, living above an hour or without jti is 401 PRINCIPAL_TOKEN_INVALID',
+  'auth.principal.clock-skew': "The clock of a token's issuer may differ by 60 seconds",
+  'auth.principal.token-once': 'A principal token opens one session; the same create again gets the same answer',
+  'auth.principal.keys-address': 'The keys of an issuer are read by https from public addresses alone, without redirects, within 3 seconds and 128 kB',
+  'auth.principal.keys-away': 'While the keys of an issuer cannot be read, create is 503 ISSUER_UNAVAILABLE with Retry-After',
+  'auth.principal.keys-rotate': 'The keys of an issuer are used for ten minutes; an unknown key has them read again, at most every 30 seconds',
+  'auth.principal.tenants': 'The issuers of a tenant prove nothing for another tenant',
+  'auth.principal.required': 'Under a plan that wants a proven principal, a session without one is 409 PRINCIPAL_NOT_PROVEN',
+  'auth.principal.reserved': 'A program cannot say that its principal is proven',
+  'auth.principal.apart': 'Who only says to be somebody shares no limit and no label with who proved it',
+  'auth.principal.shown': 'The ledger, the session, its page and countersign verify say whether a principal is proven or as told',
+  'auth.principal.issuers': 'An operator lists, adds and removes the issuers of a tenant; one with a shared secret or none as its algorithm cannot be listed',
   'auth.restored-revoked':
-    'A restored backup opens nothing unless the operator keeps its access: keys, sign-ins and mailed links in it are revoked, passwords stay',
+    'A restored backup opens nothing unless the operator keeps its access: keys, issuers, sign-ins and mailed links in it are revoked, passwords stay',
 } satisfies Facts

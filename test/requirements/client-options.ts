@@ -54,6 +54,9 @@ export const clientOptions = {
   'option.provider-constraints.misspelt': 'A provider or price pattern that misspells a provider is refused, in the option and in session.yaml',
   'option.provider-constraints.warn': 'A matching warn_incompatible pattern emits replay_provider_warning and blocks nothing',
   'option.principal': 'principal is the identity that policies judge',
+  'option.principal-token': 'principalToken is a token, or a function that fetches one whenever the session is opened; the server decides by what it proves',
+  'option.principal-token.needs-server':
+    'Without a server that checks tokens, contracts that want a proven principal are refused, and an outage lets nothing through',
   'option.tools': 'tools maps tool names to executors that the session wraps',
   'option.api-key': 'apiKey enables govern',
   'option.runtime-url': 'runtimeUrl is the address of the server that the client calls',

@@ -4,6 +4,7 @@ export const whatPeopleSee = {
   'people.plan-diff.by-meaning':
     'A comparison of plans says blocks where the new rule lets less through, and allows where it lets more through, whatever its lines look like',
   'people.plan-diff.first-plan': 'The first plan of an agent is never said to allow more: nothing was blocked before it',
+  'people.plan-diff.proof': 'A plan that begins or ceases to want a proven principal says so, and who asks for it',
   'people.plan-diff.before': 'An approved plan shows what it changed, compared with the plan that it replaced',
   'people.counts.backtest': 'A backtest says how many sessions would change, and where its list is shorter it says so',
   'people.counts.totals': 'Totals count all sessions and agents, also those beyond the end of a list',

@@ -5,6 +5,7 @@ import { engineSabotages } from './engine.js'
 import { gatewaySabotages } from './gateway.js'
 import { guaranteeSabotages } from './guarantees.js'
 import { learnSabotages } from './learn.js'
+import { principalSabotages } from './principals.js'
 import { protocolSabotages } from './protocol.js'
 import { ruleSabotages } from './rules.js'
 import { sdkSabotages } from './sdk.js'
@@ -42,6 +43,7 @@ export const SABOTAGES: readonly Sabotage[] = [
   serverSabotages,
   accountSabotages,
   peopleSabotages,
+  principalSabotages,
   archiveSabotages,
   wireSabotages,
   guaranteeSabotages,

@@ -8,6 +8,7 @@ export const COMMANDS: Readonly<Record<string, () => Promise<Command>>> = {
   tenant: async () => (await import('./commands/operator/tenant.js')).tenant,
   user: async () => (await import('./commands/operator/user.js')).user,
   key: async () => (await import('./commands/operator/key.js')).key,
+  issuer: async () => (await import('./commands/operator/issuer.js')).issuer,
   'set-aside': async () => (await import('./commands/operator/set-aside.js')).setAside,
   init: async () => (await import('./commands/init.js')).init,
   schema: async () => (await import('./commands/schema.js')).schema,

@@ -130,10 +130,12 @@ export type { Proposal, TakenDraw, Verdict } from './judge/proposal.js'
 export { judgeReceipts, type ReceiptBatch, type ReceiptResult } from './judge/receipts.js'
 export {
   type Draw,
+  type LimitKey,
   type LimitParty,
   limitIdFor,
   type NamedLimit,
   principalKey,
+  provenKey,
   type SharedCounts,
 } from './judge/rules/draws.js'
 export { judgeSources, type SourceViolation } from './judge/rules/sources.js'
@@ -199,6 +201,14 @@ export { type PackFile, starterPack } from './starter/starter-pack.js'
 export { applyEvent, foldEvents } from './state/apply-event.js'
 export { applyProposal, type ProposalFacts } from './state/apply-proposal.js'
 export { copyState } from './state/copy-state.js'
+export {
+  claimsProof,
+  identityOf,
+  isProven,
+  PROOF_IS_RESERVED,
+  type ProvenPrincipal,
+  toldPrincipal,
+} from './state/principal.js'
 export { type CreatedEvent, initialState } from './state/session-start.js'
 export { forbiddenTools, snapshotOf } from './state/snapshot.js'
 export type { OpenStep, PendingCall, SessionState } from './state/state.js'

@@ -11,6 +11,7 @@ export { FolderInUse } from './process/embedded-postgres/folder-lock.js'
 export { startEmbeddedPostgres } from './process/embedded-postgres/start-embedded-postgres.js'
 export { ledgerKeysOf } from './process/ledger-signer.js'
 export {
+  addIssuer,
   archiveTo,
   backUpTo,
   changeQuota,
@@ -19,7 +20,9 @@ export {
   distributionOf,
   dropAside,
   findAside,
+  issuersOf,
   keysOf,
+  removeIssuer,
   restoreFrom,
   retryAside,
   revokeKeyOf,

@@ -41,6 +41,8 @@ export const gatewayWires = {
   'gateway.session.apart': 'A session is found within its tenant, agent and environment, and never across',
   'gateway.session.shared':
     'The same conversation through two gateway processes is one session, and neither takes it from the other',
+  'gateway.principal-token':
+    'A principal token in a header proves for whom the session of a request acts, reaches no upstream, and one for somebody else is refused',
   'gateway.retry': "A client's retry of a request is the same turn",
   'gateway.reported':
     'The outcome of a call is reported from the result in the next request, with the values that contracts read',

@@ -55,7 +55,7 @@ async function ended(session_id: string, { acts = true, ends = true } = {}): Pro
   return session
 }
 
-const STAYS = ['archived_ledgers', 'captures', 'erased_sessions', 'findable_ids']
+const STAYS = ['archived_ledgers', 'captures', 'erased_sessions', 'findable_ids', 'used_tokens']
 const tables = async () =>
   runtime.sql<{ name: string; ofWorkflow: boolean }[]>`
     select c.relname as name, bool_and(a.attname = 'workflow_id') as of_workflow

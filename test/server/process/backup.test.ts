@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { gunzipSync, gzipSync } from 'node:zlib'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { BackupError, backUp, restoreBackup } from '../../../packages/server/src/process/backup.js'
+import { insertIssuer } from '../../../packages/server/src/store/accounts/issuers.js'
 import { createEmptyDatabase, type TestDatabase } from '../../support/postgres/database.js'
 import { readDatabase, verifyDatabase } from '../../support/postgres/verify-database.js'
 import { proves } from '../../support/proves.js'
@@ -77,6 +78,8 @@ test('a backup restored elsewhere holds every row, and every chain verifies ther
 
 proves('auth.restored-revoked', async () => {
   const file = join(folder, 'revoked.gz')
+  const issuer = { issuer: 'https://id.test', jwksUri: 'https://id.test/keys', audience: 'a', algorithms: ['RS256'] }
+  await insertIssuer(runtime.sql, { tenantId: runtime.tenantId, ...issuer, groupsClaim: 'groups' })
   await backUp(runtime.databaseUrl, file)
   const url = await emptyDatabase()
   await restoreBackup(file, url)
@@ -93,6 +96,7 @@ proves('auth.restored-revoked', async () => {
     (sql) => sql`select 1 from mail_tokens where used_at is null and voided_at is null`,
   )
   expect(open).toHaveLength(0)
+  expect(await readDatabase(url, (sql) => sql`select 1 from issuers`)).toHaveLength(0)
 })
 
 test('a backup is refused into a database in use; one that is truncated or not a backup changes nothing', async () => {

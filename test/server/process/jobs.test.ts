@@ -223,6 +223,11 @@ const AGED_ROWS: Record<string, [table: string, columns: string, values: string]
     'tenant_id, agent, environment, id, session_id, at',
     "tenant, 'aged', 'production', id, 'aged', at",
   ],
+  'used-tokens': [
+    'used_tokens',
+    'tenant_id, issuer, jti_hash, session_id, expires_at',
+    "tenant, 'aged', id, 'aged', at",
+  ],
   content: ['content', 'tenant_id, session_id, kind, ref, body, created_at', "tenant, 'aged', 'reason', id, '{}', at"],
   captures: [
     'captures',

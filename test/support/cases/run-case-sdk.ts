@@ -212,6 +212,7 @@ function serverJudge(run: Case, runtime: Runtime): Judge {
     compiled,
     provider: 'openai',
     workflow: null,
+    principalToken: null,
     takeover: false,
   })
   const authority = createRemote({

@@ -1,3 +1,4 @@
+import { createIssuerKeys } from '../../../packages/server/src/accounts/principals/issuer-keys.js'
 import { ApiError } from '../../../packages/server/src/base/api-error.js'
 import { createMemories } from '../../../packages/server/src/base/memories.js'
 import { createOfferedMemory } from '../../../packages/server/src/captures/offered-memory.js'
@@ -15,6 +16,7 @@ export function isolateHere(parts: IsolationParts): Isolation {
     ...parts,
     offeredTools: createOfferedMemory(memories.cache('offered_tools')),
     ledgerSigner: ledgerSignerOf(parts.config),
+    issuerKeys: createIssuerKeys(parts, memories.cache('issuer_keys')),
   }
   return {
     answer: async (request) => {

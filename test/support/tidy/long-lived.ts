@@ -3,6 +3,7 @@ import { type Check, isTest, type Source, shipped } from './project.js'
 /** Files that keep something beyond a request outside of the table of memories, and what bounds it there. */
 export const BOUNDED_OTHERWISE: Readonly<Record<string, string>> = {
   'base/work/fair-queue.ts': 'by the number of works that may wait, in all and for one owner',
+  'accounts/principals/issuer-keys.ts': 'one address for each issuer whose keys are being read',
   'base/iso-time.ts': '256 minutes',
   'base/lasting-trouble.ts': 'one text for each of the jobs',
   'base/stored-path.ts': 'goes with the plan that it belongs to',

@@ -134,6 +134,7 @@ const show =
       ['started', view.created_at],
       ['held until', view.lease_until],
       ['phase', state.currentPhase ?? '-'],
+      ['principal', PROOF_WORDS[view.principal_proof ?? 'none']],
       ['labels', view.labels.join(', ') || '-'],
       ['calls', `${state.totalToolCalls} allowed, ${state.totalBlockCount} blocks, ${state.totalStepCount} steps`],
       ['plan', `${view.compiled_hash} (${view.plan_source})`],
@@ -142,6 +143,8 @@ const show =
     ]
     for (const line of columns(facts)) print(line)
   }
+
+const PROOF_WORDS = { proven: 'proven by a token', as_told: 'as its program told', none: '-' } as const
 
 const kill =
   (id: string, reason: string | undefined, json: boolean): Act =>

@@ -82,6 +82,8 @@ const text = { type: 'string' } as const
 /** An exported ledger and its checks. */
 interface Ledger extends SignedLedger {
   readonly exported: unknown
+  /** What its first event says that readers of a result want to know. */
+  readonly facts: readonly string[]
   readonly check: () => ChainCheck
   /** Whether the chain contains a head that was seen earlier. */
   readonly checkHead: (known: LedgerHead) => ChainCheck
@@ -94,6 +96,7 @@ const ofSession = (exported: LedgerExport): Ledger => ({
   signed: exported.signed_head,
   hashAt: (seq) => exported.events[seq - 1]?.hash ?? null,
   exported,
+  facts: principalFacts(exported),
   check: () => verifyExport(exported),
   checkHead: (known) => verifyChain(exported.events.slice(0, known.seq), known),
 })
@@ -105,9 +108,17 @@ const ofWorkflow = (exported: WorkflowLedgerExport): Ledger => ({
   signed: exported.signed_head,
   hashAt: (seq) => exported.events[seq - 1]?.hash ?? null,
   exported,
+  facts: [],
   check: () => verifyWorkflowExport(exported),
   checkHead: (known) => verifyWorkflowChain(exported.events.slice(0, known.seq), known),
 })
+
+/** Older ledgers do not say it: their principals were all as told. */
+function principalFacts({ events: [first] }: LedgerExport): string[] {
+  if (first?.type !== 'created' || !first.body.has_principal) return []
+  const isProven = first.body.principal_proof === 'proven'
+  return [isProven ? 'principal: proven by a token when the session was opened' : 'principal: as its program told it']
+}
 
 /** Not with a flag that names a service, nor where the environment names one and there is no such file. */
 function isFile(subject: string, { url, key }: { url?: string | undefined; key?: string | undefined }): boolean {
@@ -184,7 +195,7 @@ function judge(ledger: Ledger, { head: known, trusted }: Expected, terminal: Ter
     return 1
   }
   terminal.print(`${name}: ${head.seq} events are intact; head ${head.seq}:${head.hash}`)
-  for (const line of signature.lines) terminal.print(line)
+  for (const line of [...signature.lines, ...ledger.facts]) terminal.print(line)
   return 0
 }
 

@@ -54,6 +54,8 @@ export const ACTIONS: Record<AuditEntry['action'], string> = {
   member_removed: 'Member removed',
   key_created: 'Key created',
   key_revoked: 'Key revoked',
+  issuer_added: 'Issuer listed',
+  issuer_removed: 'Issuer removed',
   quota_changed: 'Quota changed',
   set_aside_retried: 'Work tried again',
   set_aside_dropped: 'Failed work dropped',

@@ -161,6 +161,8 @@ function derivedFrom(compiled: CompiledSession, contracts: ReadonlyMap<string, P
     (contract.definition.sources ?? []).some(asksBySource)
   return {
     usesPolicy: compiled.session.policy !== undefined || all.some(({ definition }) => definition.policy !== undefined),
+    needsProof:
+      compiled.session.principal !== undefined || all.some(({ definition }) => definition.principal !== undefined),
     hasStickyLabels: all.some(({ definition }) => definition.labels?.sticks_to !== undefined),
     usesLabels: all.some(({ definition }) => definition.labels !== undefined),
     hasCheckpoints: all.some(asks),

@@ -141,13 +141,13 @@ function pick(record: JsonObject, reads: (name: string) => boolean): JsonObject 
 }
 
 function readPrincipal(principal: JsonValue): { id: string; attributes: JsonObject } {
-  if (typeof principal === 'string') return { id: principal, attributes: {} }
+  if (typeof principal === 'string') return { id: principal, attributes: { proven: false } }
   if (typeof principal !== 'object' || principal === null || Array.isArray(principal)) {
     throw new CedarValueError('the principal must be text or an object')
   }
   const id = principal.id ?? ''
   if (typeof id !== 'string' && typeof id !== 'number') throw new CedarValueError("the principal's id must be text")
-  return { id: String(id), attributes: toCedarRecord(principal, 'principal') }
+  return { id: String(id), attributes: { proven: false, ...toCedarRecord(principal, 'principal') } }
 }
 
 function readAnswer(ask: () => CedarAnswer): ReturnType<PreparedPolicy['authorize']> {

@@ -28,6 +28,8 @@ export interface Plan {
   /** Limits beyond one session; null: there are none. */
   readonly shared: SharedLimits | null
   readonly usesPolicy: boolean
+  /** Who its sessions act for must be proven. */
+  readonly needsProof: boolean
   /** Some call adds labels with which new sessions of the same principal start. */
   readonly hasStickyLabels: boolean
   /** Some contract names a label. */

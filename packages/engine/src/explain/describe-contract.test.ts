@@ -60,6 +60,7 @@ test.each<[Contract, string[]]>([
       execution_constraints: { arguments: [{ path: '$.amount', lte: 500 }] },
       checkpoint: { when: [{ path: '$.amount', gt: 200 }], reason: 'large refund' },
       policy: { cedar: 'permit (principal, action, resource);' },
+      principal: 'proven',
     },
     [
       'Moves money: calls that satisfy the rules are allowed.',
@@ -81,6 +82,7 @@ test.each<[Contract, string[]]>([
       'Right before it runs, $.amount is at most 500.',
       'A person is asked if $.amount is above 200: large refund.',
       'Its policy must allow the call.',
+      'A token must prove for whom the session acts.',
     ],
   ],
 ])('%j', (contract, words) => {

@@ -36,6 +36,7 @@ const DESCRIBE = {
     rulesOn('Right before it runs, ', constraints?.arguments),
   checkpoint: describeCheckpoints,
   policy: ({ policy }) => (policy === undefined ? [] : ['Its policy must allow the call.']),
+  principal: ({ principal }) => (principal === undefined ? [] : ['A token must prove for whom the session acts.']),
   hours: ({ hours }) => describeHours(hours),
 } as const satisfies Record<string, (contract: Partial<Contract>) => string[]>
 

@@ -34,6 +34,23 @@ describe('diffPlans', () => {
     ])
   })
 
+  proves('people.plan-diff.proof', () => {
+    const proven: Contract = { tool: 'other', principal: 'proven' }
+    const text = 'a token must prove for whom a session acts: other asks for it'
+    expect(words([before, proven])).toEqual(['allows: other has a contract now', `blocks: ${text}`])
+    expect(words([before, { tool: 'other' }], [before, proven])).toEqual([
+      'allows: no token needs to prove for whom a session acts',
+    ])
+    const session = diffPlans(compiled([before, proven]), compiled([before, proven], { principal: 'proven' }))
+    expect(session).toEqual([
+      {
+        tool: null,
+        effect: 'changes',
+        text: 'a token must prove for whom a session acts: session.yaml, other asks for it',
+      },
+    ])
+  })
+
   test('a new contract that blocks every call allows nothing', () => {
     expect(words([before, { tool: 'other', gate: 'block' }])).toEqual([
       'blocks: other has a contract that blocks every call',

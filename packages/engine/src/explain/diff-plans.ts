@@ -3,6 +3,7 @@ import { Comparison } from './comparison.js'
 import { diffContracts, type Risk, riskOf } from './diff-contracts.js'
 import { diffSessions } from './diff-sessions.js'
 import type { PlanChange } from './plan-change.js'
+import { same } from './rule-strength.js'
 
 /**
  * What becomes allowed or blocked if one plan replaces another, decided by what the rules mean: a lower bound in place
@@ -22,7 +23,26 @@ export function diffPlans(before: CompiledSession | null, after: CompiledSession
     else if (was === undefined) changes.push(newContract(is, { isFirst: before === null, risk: riskOf(is, risks.is) }))
     else for (const change of diffContracts(was, is, risks, comparison)) changes.push(change)
   }
-  return [...changes, ...diffSessions(before === null ? null : before.session, after.session, comparison)]
+  return [
+    ...changes,
+    ...diffProof(before === null ? [] : wantingProof(before), wantingProof(after)),
+    ...diffSessions(before === null ? null : before.session, after.session, comparison),
+  ]
+}
+
+/** Who asks for a proven principal. One contract that does asks for all of the session. */
+const wantingProof = ({ session, contracts }: CompiledSession): string[] => [
+  ...(session.principal === undefined ? [] : ['session.yaml']),
+  ...contracts.filter(({ principal }) => principal !== undefined).map(({ tool }) => tool),
+]
+
+function diffProof(was: readonly string[], is: readonly string[]): PlanChange[] {
+  if (same(was, is)) return []
+  if (is.length === 0) {
+    return [{ tool: null, effect: 'allows', text: 'no token needs to prove for whom a session acts' }]
+  }
+  const effect = was.length === 0 ? 'blocks' : 'changes'
+  return [{ tool: null, effect, text: `a token must prove for whom a session acts: ${is.join(', ')} asks for it` }]
 }
 
 /** Beside other contracts a tool without one is blocked; before the first plan nothing is. */

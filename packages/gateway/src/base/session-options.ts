@@ -15,11 +15,18 @@ export const isEnforced = ({ mode, environment }: GatewaySettings): boolean =>
 
 const MODES = { observe: 'log-only', shadow: 'shadow', enforce: 'enforce' } as const
 
+export interface OpenedBy {
+  readonly agent: string
+  readonly sessionId: string
+  /** The newest that a request brought, which wins over the principal of the settings. Null: none did. */
+  readonly principalToken: (() => string) | null
+}
+
 /** What every session of the gateway is opened with, whichever way its calls come. */
 export function sessionOptions(
   { apiUrl, environment, mode, captureLevel, unmatchedPolicy, principal }: GatewaySettings,
   { apiKey, fetch, diagnostics }: SessionParts,
-  { agent, sessionId }: { readonly agent: string; readonly sessionId: string },
+  { agent, sessionId, principalToken }: OpenedBy,
 ): ReplayOptions & { readonly agent: string } {
   return {
     agent,
@@ -31,7 +38,7 @@ export function sessionOptions(
     unmatchedPolicy,
     ...(fetch !== undefined && { fetch }),
     ...(mode !== null && { mode: MODES[mode] }),
-    ...(principal !== null && { principal }),
+    ...(principalToken !== null ? { principalToken } : principal !== null && { principal }),
     diagnostics,
   }
 }

@@ -1,5 +1,6 @@
 import { disguisesOf, parseStrictJson, repeatedKey } from '@countersign/engine'
 import { isObject } from '../base/is-object.js'
+import { principalToken } from '../base/principal-header.js'
 import { GatewayProblem } from '../base/problems.js'
 import type { SessionParts } from '../base/session-options.js'
 import type { GatewaySettings } from '../base/settings.js'
@@ -27,7 +28,8 @@ export function createHookRoute(settings: GatewaySettings, parts: SessionParts):
       if (request.path !== '/claude-code' || request.method !== 'POST') throw unknownHook(request)
       const call = readCall(await readJsonText(request))
       const sessionId = `claude-${call.session_id}`
-      const answer = await answererOf(pool.get(request.agent, sessionId))(call, request.signal)
+      const pooled = pool.get(request.agent, sessionId, principalToken(request.headers))
+      const answer = await answererOf(pooled)(call, request.signal)
       return Response.json(answer, { headers: { 'x-countersign-session': sessionId } })
     },
     close: () => pool.close(),

@@ -13,6 +13,7 @@ const SINGLE = new Set([
   'transfer-encoding',
   'origin',
   'x-countersign-session',
+  'x-countersign-principal-token',
   'idempotency-key',
   'mcp-session-id',
   'mcp-method',

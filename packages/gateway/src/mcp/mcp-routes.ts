@@ -32,7 +32,7 @@ export function createMcpRoutes(settings: GatewaySettings, parts: McpRouteParts,
       if (pins.size > MOST_PINS) pins.delete(pins.keys().next().value ?? '')
       return known
     },
-    session: (agent, sessionId) => pool.get(agent, sessionId).session,
+    session: (agent, sessionId, token) => pool.get(agent, sessionId, token).session,
     endSession: (agent, sessionId) => void pool.end(agent, sessionId).catch(() => {}),
   })
   return [route]

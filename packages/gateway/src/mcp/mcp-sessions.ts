@@ -1,5 +1,6 @@
 import { createHash, randomUUID } from 'node:crypto'
 import type { Session } from '@countersign/sdk'
+import { namedBy, principalToken, sameOrFirst } from '../base/principal-header.js'
 import { namedSession } from '../base/session-header.js'
 import { createGovernedServer, type GovernedServer } from './governed-server.js'
 import type { DefinitionPins } from './pins/definition-pins.js'
@@ -20,7 +21,7 @@ export interface McpSessions {
 
 export interface McpSessionsOptions {
   /** The session of this id, opened where this process does not have it yet. */
-  readonly session: (agent: string, sessionId: string) => Session<unknown>
+  readonly session: (agent: string, sessionId: string, token: string | null) => Session<unknown>
   /** Ends the session of this id, unless others use it. */
   readonly endSession: (agent: string, sessionId: string) => void
   readonly pins: (agent: string, server: string) => DefinitionPins
@@ -37,6 +38,8 @@ interface Hosted {
   readonly servers: Map<string, GovernedServer>
   /** Somebody has named the session: it is not that of one MCP session alone. */
   isNamed: boolean
+  /** The newest principal token that a request brought; null: none did. */
+  token: string | null
 }
 
 /** Those that were used last; what is dropped is made again when it is needed. */
@@ -57,7 +60,9 @@ export function createMcpSessions({
 
   const sessionIdOf = ({ agent, server, headers }: SessionClues): string => {
     const mcpSession = headers.get('mcp-session-id')
-    const clues = mcpSession === null ? [ofProcess, agent] : [agent, server, mcpSession]
+    const token = principalToken(headers)
+    const ofCredential = token === null ? [ofProcess, agent] : [ofProcess, agent, namedBy(token)]
+    const clues = mcpSession === null ? ofCredential : [agent, server, mcpSession]
     return namedSession(headers) ?? `ses_mcp_${digest(clues)}`
   }
 
@@ -72,11 +77,13 @@ export function createMcpSessions({
 
   const create = (agent: string, sessionId: string): Hosted => {
     let ended: Session<unknown> | null = null
-    const session = (): Session<unknown> => ended ?? open(agent, sessionId)
+    const session = (): Session<unknown> => ended ?? open(agent, sessionId, made.token)
     const end = (): void => {
       ended = session()
     }
-    return { end, session, calls: createToolCalls({ session, requiresProposal }), servers: new Map(), isNamed: false }
+    const calls = createToolCalls({ session, requiresProposal })
+    const made: Hosted = { end, session, calls, servers: new Map(), isNamed: false, token: null }
+    return made
   }
 
   return {
@@ -84,6 +91,8 @@ export function createMcpSessions({
       const { agent, server } = clues
       const hostedHere = hostedIn(agent, sessionIdOf(clues))
       const { session, calls, servers } = hostedHere
+      const token = principalToken(clues.headers)
+      if (token !== null) hostedHere.token = sameOrFirst(hostedHere.token, token)
       if (namedSession(clues.headers) !== null) hostedHere.isNamed = true
       const known = servers.get(server)
       if (known !== undefined) return known

@@ -1,4 +1,5 @@
 import { openSharedSession, type Session } from '@countersign/sdk'
+import { principalDiffers, sameOrFirst } from '../base/principal-header.js'
 import { type SessionParts, sessionOptions } from '../base/session-options.js'
 import type { GatewaySettings } from '../base/settings.js'
 
@@ -9,11 +10,13 @@ export interface PooledSession {
   readonly fetch: typeof globalThis.fetch
   /** A model has been asked in the session. */
   hasTurns(): boolean
+  /** Takes the token of a later request. Throws where the session was opened for somebody else, or for nobody. */
+  present(token: string): void
 }
 
 export interface SessionPool {
-  /** The session of this id, opened where this process does not have it yet. */
-  get(agent: string, sessionId: string): PooledSession
+  /** The session of this id, opened where this process does not have it yet. Throws where it acts for somebody else. */
+  get(agent: string, sessionId: string, token: string | null): PooledSession
   /** Whoever called tools in the session is done. It ends, unless a model is asked in it as well. */
   end(agent: string, sessionId: string): Promise<void>
   close(): Promise<void>
@@ -35,12 +38,13 @@ const POOLED = 512
 export function createSessionPool(options: PoolOptions): SessionPool {
   const sessions = new Map<string, PooledSession>()
   return {
-    get(agent, sessionId) {
+    get(agent, sessionId, token) {
       const key = `${agent}\n${sessionId}`
       const known = sessions.get(key)
       const isKept = known !== undefined && isUsable(known)
       if (known !== undefined && !isKept) void known.session.close().catch(() => {})
-      const pooled = isKept ? known : open(options, agent, sessionId)
+      if (isKept && token !== null) known.present(token)
+      const pooled = isKept ? known : open(options, { agent, sessionId, token })
       sessions.delete(key)
       sessions.set(key, pooled)
       if (sessions.size > POOLED) dropOldest(sessions)
@@ -76,9 +80,17 @@ function dropOldest(sessions: Map<string, PooledSession>): void {
   void session.close().catch(() => {})
 }
 
-function open(options: PoolOptions, agent: string, sessionId: string): PooledSession {
+interface Asked {
+  readonly agent: string
+  readonly sessionId: string
+  readonly token: string | null
+}
+
+function open(options: PoolOptions, { agent, sessionId, token }: Asked): PooledSession {
   const { settings, upstream, onAnswer } = options
-  const session = openSharedSession(sessionOptions(settings, options, { agent, sessionId }), (ids) =>
+  let newest = token
+  const principalToken = newest === null ? null : () => newest ?? ''
+  const session = openSharedSession(sessionOptions(settings, options, { agent, sessionId, principalToken }), (ids) =>
     onAnswer(agent, sessionId, ids),
   )
   let hasTurns = false
@@ -86,6 +98,10 @@ function open(options: PoolOptions, agent: string, sessionId: string): PooledSes
   return {
     session,
     hasTurns: () => hasTurns,
+    present(given) {
+      if (newest === null) throw principalDiffers()
+      newest = sameOrFirst(newest, given)
+    },
     fetch(input, init) {
       hasTurns = true
       return send(input, init)

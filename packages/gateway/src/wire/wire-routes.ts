@@ -1,4 +1,5 @@
 import { findSession, ReplayUnavailableError, readModelRequest } from '@countersign/sdk'
+import { principalToken } from '../base/principal-header.js'
 import { GatewayProblem } from '../base/problems.js'
 import { isEnforced, type SessionParts } from '../base/session-options.js'
 import { PROVIDERS } from '../base/setting-values.js'
@@ -70,7 +71,7 @@ async function governed(request: GatewayRequest, url: string, { finder, pool }: 
   const { text: body, value } = await readJsonBody(request)
   const view = readModelRequest('POST', url, value)
   const sessionId = await sessionOf(finder, { agent, headers, url, body, ids: 'ids' in view ? view.ids : [] })
-  const { fetch } = pool.get(agent, sessionId)
+  const { fetch } = pool.get(agent, sessionId, principalToken(headers))
   const response = await fetch(url, { method: 'POST', headers: outgoingHeaders(headers), body, signal }).catch(
     (error: unknown) => {
       throw upstreamProblem(error)

@@ -34,6 +34,11 @@ export const ERRORS = {
     title: 'a valid API key or sign-in is required',
     fix: 'check the API key (apiKey, --key or COUNTERSIGN_API_KEY): it is mistyped, revoked or from another server; in the dashboard, sign in',
   },
+  PRINCIPAL_TOKEN_INVALID: {
+    status: 401,
+    title: 'the principal token does not prove who the session acts for',
+    fix: 'fetch a new token for every session; the detail says which check failed, and `countersign issuer list` what is expected',
+  },
   EMAIL_NOT_VERIFIED: {
     status: 403,
     title: 'the email address of this account is not verified',
@@ -117,6 +122,11 @@ export const ERRORS = {
     status: 409,
     title: 'an approved plan governs this agent and environment',
     fix: 'use the approved plan, or submit these contracts as a draft and have it approved',
+  },
+  PRINCIPAL_NOT_PROVEN: {
+    status: 409,
+    title: 'the plan wants a proven principal',
+    fix: 'send principal_token: a token of an issuer that is listed for the tenant',
   },
   STATE_STALE: {
     status: 409,
@@ -264,6 +274,11 @@ export const ERRORS = {
     status: 503,
     title: 'the database cannot be reached; nothing was decided',
     fix: "try again; if this repeats, check the server's database",
+  },
+  ISSUER_UNAVAILABLE: {
+    status: 503,
+    title: "the keys of the principal token's issuer cannot be read",
+    fix: "try again; if this repeats, check the issuer's jwks_uri",
   },
   BUSY: { status: 503, title: 'too many requests are waiting for the same thing', fix: 'try again in a moment' },
 } as const satisfies Record<string, ErrorEntry>

@@ -223,6 +223,8 @@ export const hoursSchema = z.strictObject({
 export type Hours = z.infer<typeof hoursSchema>
 
 export const policySchema = z.strictObject({ cedar: z.string().min(1) })
+/** That a session says who it acts for is not enough: a token must prove it. */
+export const principalRequirementSchema = z.literal('proven')
 export const FINISH_REASONS = ['stop', 'tool_calls', 'length', 'content_filter'] as const
 export const finishReasonSchema = z.enum(FINISH_REASONS)
 export type FinishReason = z.infer<typeof finishReasonSchema>

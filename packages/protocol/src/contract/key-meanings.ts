@@ -40,6 +40,8 @@ export const CONTRACT_KEYS: Readonly<Record<keyof Contract, string>> = {
   execution_constraints: 'rules that the tool wrapper checks just before the tool runs',
   checkpoint: 'when a person must approve the call; one trigger or a list',
   policy: '`cedar`: who may call the tool; needs a principal',
+  principal:
+    '`proven`: a session with this contract must be opened with a token of a listed issuer; nobody is taken at their word',
   hours:
     "`time_zone` and `allow`: when the tool may be called, by the server's clock; one or a list, of which all must allow the call",
   timeouts: '`total_ms`: how long the tool may run',
@@ -60,6 +62,7 @@ export const SESSION_KEYS: Readonly<Record<keyof SessionDefinition, string>> = {
   risk_defaults: '`allow`, `block` or `checkpoint` for each side effect; applies to tools without a `gate`',
   pricing: 'price per million tokens for each provider/model pattern',
   policy: '`cedar`: who may use the session at all',
+  principal: '`proven`: every session must be opened with a token of a listed issuer; nobody is taken at their word',
   hours:
     "`time_zone` and `allow`: when any tool may be called, by the server's clock; one or a list, of which all must allow the call",
   provider_constraints: '`block_incompatible` and `warn_incompatible` patterns for provider/model',

@@ -113,6 +113,25 @@ export const createKeyBody = z.strictObject({
 })
 export const createKeyReply = z.strictObject({ key: keyViewSchema, api_key: z.string() })
 
+/** Asymmetric ones only: with a shared secret, who checks tokens could also make them. */
+export const TOKEN_ALGORITHMS = [
+  ...['RS256', 'RS384', 'RS512', 'PS256', 'PS384', 'PS512'],
+  ...['ES256', 'ES384', 'ES512', 'EdDSA'],
+] as const
+/** Who may prove for whom sessions act. */
+export const issuerBody = z.strictObject({
+  /** The claim `iss` of its tokens. */
+  issuer: z.string().regex(/^[\x21-\x7e]{1,512}$/),
+  jwks_uri: z.url({ protocol: /^https?$/ }).max(2_048),
+  audience: z.string().regex(/^[\x21-\x7e]{1,512}$/),
+  algorithms: z.array(z.enum(TOKEN_ALGORITHMS)).min(1).max(TOKEN_ALGORITHMS.length),
+  /** The claim with the groups of a subject. */
+  groups_claim: z
+    .string()
+    .regex(/^[\x21-\x7e]{1,128}$/)
+    .default('groups'),
+})
+
 export const AUDIT_ACTIONS = [
   'signup',
   'login',
@@ -134,6 +153,8 @@ export const AUDIT_ACTIONS = [
   'member_removed',
   'key_created',
   'key_revoked',
+  'issuer_added',
+  'issuer_removed',
   'quota_changed',
   'set_aside_retried',
   'set_aside_dropped',

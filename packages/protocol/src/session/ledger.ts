@@ -3,7 +3,13 @@ import { decimalSchema, environmentSchema, hashSchema, ledgerHeadSchema, timeSch
 import { jsonObjectSchema, jsonSchema } from '../base/json.js'
 import { allowOrBlockSchema, evidenceLevelSchema, resourceModeSchema } from '../contract/contract-rules.js'
 import { compiledSessionSchema } from '../contract/plan.js'
-import { captureLevelSchema, gateSchema, planSourceSchema, unmatchedPolicySchema } from './session.js'
+import {
+  captureLevelSchema,
+  gateSchema,
+  planSourceSchema,
+  principalProofSchema,
+  unmatchedPolicySchema,
+} from './session.js'
 import { signedHeadSchema } from './signed-ledger.js'
 import { approvalDecisionSchema, blockReasonSchema, outcomeSchema, PROPOSAL_OUTCOMES, usageSchema } from './turn.js'
 
@@ -135,6 +141,8 @@ export const LEDGER_EVENTS = {
     /** Those of the labels that stuck to the principal in earlier sessions, where there are any. */
     sticky_labels: z.array(z.string()).optional(),
     has_principal: z.boolean(),
+    /** Where there is a principal. In older ledgers it is missing: those were all as told. */
+    principal_proof: principalProofSchema.optional(),
     initial_phase: z.string().nullable(),
     fence: z.int(),
     workflow: z

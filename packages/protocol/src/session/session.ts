@@ -23,6 +23,10 @@ export const unmatchedPolicySchema = z.enum(['block', 'allow'])
 export type UnmatchedPolicy = z.infer<typeof unmatchedPolicySchema>
 export const gateSchema = z.enum(['reject_all', 'strip_partial', 'strip_blocked'])
 export type Gate = z.infer<typeof gateSchema>
+/** Whether a token proved who the session acts for, or its program only said so. */
+export const PRINCIPAL_PROOFS = ['proven', 'as_told'] as const
+export const principalProofSchema = z.enum(PRINCIPAL_PROOFS)
+export type PrincipalProof = z.infer<typeof principalProofSchema>
 export const planSourceSchema = z.enum(['approved', 'client'])
 
 export const narrowedToolSchema = z.strictObject({
@@ -91,6 +95,8 @@ export const sessionViewSchema = z.strictObject({
   compiled_hash: hashSchema,
   unmatched_policy: unmatchedPolicySchema,
   capture_level: captureLevelSchema,
+  /** Null: it acts for nobody that its program named. */
+  principal_proof: principalProofSchema.nullable(),
   labels: z.array(z.string()),
   tool_filter: z.array(z.string()).nullable(),
   workflow_id: z.string().nullable(),
@@ -111,6 +117,8 @@ export const createSessionBody = z.strictObject({
   unmatched_policy: unmatchedPolicySchema.default('block'),
   capture_level: captureLevelSchema.default('redacted'),
   principal: jsonSchema.optional(),
+  /** In place of `principal`: a JWT of a listed issuer, which proves it. */
+  principal_token: z.string().min(1).max(LIMITS.principalTokenLength).optional(),
   labels: z.array(labelSchema).max(LIMITS.labelsPerSession).optional(),
   provider: z.string().max(64).optional(),
   workflow: workflowJoinSchema.optional(),
@@ -125,6 +133,8 @@ export const createSessionReply = z.strictObject({
   compiled_hash: hashSchema,
   /** Present when the server's approved plan governs and the client did not send it. */
   compiled_session: compiledSessionSchema.optional(),
+  /** Whom the session acts for, where a token proves it: what its rules see. */
+  principal: jsonSchema.optional(),
   ledger: ledgerHeadSchema,
 })
 
@@ -238,5 +248,7 @@ export const recoverReply = z.strictObject({
   lease_until: timeSchema,
   hash_salt: z.string(),
   in_doubt: z.array(pendingCallSchema),
+  /** Whom the session acts for, where a token proved it: what its rules see. */
+  principal: jsonSchema.optional(),
   ledger: ledgerHeadSchema,
 })

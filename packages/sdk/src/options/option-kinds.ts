@@ -1,5 +1,5 @@
-import { closestName, patternMeant } from '@countersign/engine'
-import { idSchema, LABEL_PATTERN, LIMITS, providerConstraintsSchema } from '@countersign/protocol'
+import { claimsProof, closestName, PROOF_IS_RESERVED, patternMeant } from '@countersign/engine'
+import { idSchema, type JsonValue, LABEL_PATTERN, LIMITS, providerConstraintsSchema } from '@countersign/protocol'
 import { isPrepared } from '../contracts/contracts.js'
 import { addressProblem } from './environment.js'
 
@@ -162,12 +162,25 @@ export const isLabel = (value: unknown): value is string => typeof value === 'st
 
 export const LABEL_RULE = 'a label is 1 to 128 letters, digits, hyphens or underscores (A-Z a-z 0-9 - _)'
 
+/** The value is not repeated: it is a secret. */
+export const token: OptionKind = {
+  type: 'string or function',
+  problem: (value) => {
+    if (typeof value === 'function') return null
+    if (typeof value !== 'string') return `must be a string or a function that returns one, not ${kindOf(value)}`
+    return value !== '' && value.length <= LIMITS.principalTokenLength
+      ? null
+      : `must have 1 to ${LIMITS.principalTokenLength} characters`
+  },
+}
+
 /** The value is not repeated: it says who a person is. */
-export const jsonValue: OptionKind = {
+export const principal: OptionKind = {
   type: 'any',
   problem: (value) => {
     const bytes = jsonBytes(value)
     if (bytes === null) return 'must be a value that can be written as JSON'
+    if (claimsProof(value as JsonValue)) return PROOF_IS_RESERVED
     return bytes <= LIMITS.principalBytes
       ? null
       : `must be at most ${LIMITS.principalBytes} bytes as JSON, not ${bytes}`

@@ -176,6 +176,12 @@ export interface ReplayOptions<Tools extends ToolMap = ToolMap> {
   providerConstraints?: ProviderConstraints
   /** Who the agent acts for, as policies see it. */
   principal?: unknown
+  /**
+   * In place of `principal`: a JWT of an issuer that is listed for the tenant, or a function that fetches one. It
+   * proves to the server who the agent acts for, and opens one session; a function is called whenever the session is
+   * opened.
+   */
+  principalToken?: string | (() => string | Promise<string>)
   /** The program's tools by name; `session.tools` wraps them. Required for the server to govern the session. */
   tools?: Tools
   /**

@@ -8,7 +8,7 @@ import {
   providerConstraintsSchema,
   type UnmatchedPolicy,
 } from '@countersign/protocol'
-import { ReplayConfigError } from '../base/errors.js'
+import { ReplayConfigError, ReplayUnavailableError } from '../base/errors.js'
 import { type Exchange, exchangeBy } from '../base/exchange.js'
 import { isPrepared, type PreparedContracts } from '../contracts/contracts.js'
 import { refuseWrongOptions } from './check-options.js'
@@ -53,6 +53,8 @@ export interface ReplaySettings extends Pick<ReplayOptions, OptionalName> {
   readonly narrowingFeedback: NarrowingFeedback
   readonly providerConstraints: ProviderConstraints
   readonly principal: JsonValue | undefined
+  /** Null: nothing proves the principal. */
+  readonly principalToken: PrincipalToken | null
   readonly tools: Map<string, ToolExecutor> | null
   /** Executors are added while the session runs, so that nothing can be said about missing ones at its start. */
   readonly addsTools: boolean
@@ -78,6 +80,9 @@ export interface ReplaySettings extends Pick<ReplayOptions, OptionalName> {
   readonly captureDisabled: boolean
   readonly appInstance: string | null
 }
+
+/** Fetches a token for a session that is about to be opened. */
+export type PrincipalToken = () => Promise<string>
 
 /** A session that several processes hold together, and continue in turn. */
 export interface Sharing {
@@ -124,6 +129,7 @@ export function readReplayOptions(options: ReplayOptions, env: SdkEnvironment): 
       options.providerConstraints ?? DEFAULTS.providerConstraints.default,
     ),
     principal: copyOf(options.principal),
+    principalToken: tokenOf(options),
     tools: options.tools === undefined ? null : new Map(Object.entries(options.tools)),
     addsTools: false,
     shared: null,
@@ -190,6 +196,23 @@ function apiUrlOf({ apiUrl }: SdkEnvironment): string {
   const problem = apiUrl === null ? null : addressProblem(apiUrl)
   if (problem !== null) throw new ReplayConfigError(`COUNTERSIGN_API_URL ${problem}`, 'compilation_failed')
   return apiUrl ?? DEFAULT_BASE_URL
+}
+
+function tokenOf({ principal, principalToken: given }: ReplayOptions): ReplaySettings['principalToken'] {
+  if (given === undefined) return null
+  if (principal !== undefined && principal !== null) {
+    throw new ReplayConfigError('give either principal or principalToken, which proves it', 'compilation_failed')
+  }
+  return async () => {
+    let token: unknown
+    try {
+      token = typeof given === 'function' ? await given() : given
+    } catch (cause) {
+      throw new ReplayUnavailableError('the function of the option principalToken failed', { cause })
+    }
+    if (typeof token === 'string' && token !== '') return token
+    throw new ReplayUnavailableError('the function of the option principalToken returned no token')
+  }
 }
 
 /** A copy as JSON: later changes to the program's object must not change who it acts for. */

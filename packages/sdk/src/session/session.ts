@@ -85,6 +85,8 @@ export class Session<Tools = SomeTools> {
     const context = this.#context
     await context.ready()
     if (context.stance(decider(context)) !== 'enforce') return { allowed: [...tools], removed: [] }
+    // The server says for whom the session acts.
+    if (context.settings.principalToken !== null) await context.authority().open()
     return context
       .authority()
       .current()

@@ -211,6 +211,13 @@ export const SETTINGS = {
     help: 'cost of password hashing, as a power of two',
     parse: integer(10, 20),
   }),
+  allowLocalIssuers: setting({
+    env: 'COUNTERSIGN_ALLOW_LOCAL_ISSUERS',
+    flag: 'allow-local-issuers',
+    default: 'off',
+    help: "read the keys of principal tokens' issuers also from private addresses, and by http on this machine: on or off",
+    parse: onOff,
+  }),
   demo: setting({
     env: 'COUNTERSIGN_DEMO',
     flag: 'demo',

@@ -16,6 +16,7 @@ export const MEMORIES = {
   prepaid_tokens: { kind: 'cache', megabytes: 1, holds: 'tokens of recently authenticated keys' },
   byte_counts: { kind: 'cache', megabytes: 1, holds: 'bytes that tenants sent, until they are written' },
   key_usage: { kind: 'cache', megabytes: 1, holds: 'when keys were used, until it is written' },
+  issuer_keys: { kind: 'cache', megabytes: 1, holds: 'keys of the issuers of principal tokens' },
   captures: { kind: 'budget', megabytes: 16, holds: 'captures of governed sessions, until written' },
   policies: {
     kind: 'cache',

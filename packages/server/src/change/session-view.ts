@@ -1,5 +1,5 @@
 import { type Plan, sha256Hex, snapshotOf } from '@countersign/engine'
-import type { JsonObject, PendingCallView, SessionActivity, SessionView } from '@countersign/protocol'
+import type { JsonObject, JsonValue, PendingCallView, SessionActivity, SessionView } from '@countersign/protocol'
 import type { SessionRow } from '../store/sessions/session-row.js'
 
 /** The server's record of a session as every reply shows it: no principal, no holder, no content. */
@@ -22,6 +22,7 @@ export function sessionView(session: SessionRow, plan: Plan): SessionView {
     compiled_hash: fixed.compiledHash,
     unmatched_policy: fixed.unmatchedPolicy,
     capture_level: fixed.captureLevel,
+    principal_proof: fixed.principalProof ?? (fixed.principal === null ? null : 'as_told'),
     labels: [...state.labels],
     tool_filter: state.toolFilter === null ? null : [...state.toolFilter],
     workflow_id: fixed.workflowId,
@@ -31,6 +32,10 @@ export function sessionView(session: SessionRow, plan: Plan): SessionView {
     ledger: head.ledger,
   }
 }
+
+/** For the holder, who has no more than the token. An erasure leaves nothing of it. */
+export const provenPrincipalOf = ({ fixed }: SessionRow): { principal?: JsonValue } =>
+  fixed.principalProof === 'proven' && fixed.principal !== null ? { principal: fixed.principal } : {}
 
 /** Whether somebody works with the session. Lists say the same in SQL: `activityOfRow`. */
 export function activityOf({ head: { state, leaseUntil }, now }: SessionRow): SessionActivity {

@@ -90,7 +90,8 @@ const newCount = (
 /** What is hashed to find the labels of a principal; null where it has no id. */
 export function stickyOwnerText(principal: LimitParty['principal']): string | null {
   const key = principalKey(principal)
-  return key === null ? null : `sticky:${key}`
+  if (key === null) return null
+  return typeof key === 'string' ? `sticky:${key}` : `sticky-${JSON.stringify(key)}`
 }
 
 /** Labels that the calls of a proposal make stick from the moment they are allowed. Undefined: none. */

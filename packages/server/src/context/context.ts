@@ -1,4 +1,5 @@
 import type { CaptureItem, Input, MailDelivery, Reply, Route, RouteName, Routes } from '@countersign/protocol'
+import type { JWTVerifyGetKey } from 'jose'
 import type { Config } from '../base/config.js'
 import type { DeviceTokens } from '../base/crypto/device-tokens.js'
 import type { LedgerSigner } from '../base/crypto/ledger-keys.js'
@@ -48,6 +49,7 @@ export interface Services {
   /** Where users reach the service, for links. */
   readonly publicUrl: () => string
   readonly accounts: Accounts
+  readonly issuerKeys: IssuerKeys
   /** Null: no key is configured, and heads of ledgers stay unsigned. */
   readonly ledgerSigner: LedgerSigner | null
   /** False while the server drains. */
@@ -55,6 +57,17 @@ export interface Services {
   /** Why this instance must decide and delete nothing now, or null: the database is newer than it, or its clock is wrong. */
   readonly stopReason: () => string | null
 }
+
+/** The public keys of the issuers of principal tokens, as they were last read from their addresses. */
+export interface IssuerKeys {
+  /** Throws `UnreadableAddress`. */
+  at(jwksUri: string): Promise<PublicKeys>
+  /** Reads them again for a key that is not among them: not at once if that was done lately. */
+  renewed(jwksUri: string): Promise<PublicKeys>
+}
+
+/** Finds the key that a token names. */
+export type PublicKeys = JWTVerifyGetKey
 
 /** Captures of governed sessions, which the server makes itself: written in batches, so that no proposal waits for it. */
 export interface CaptureRecorder {

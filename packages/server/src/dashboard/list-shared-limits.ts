@@ -1,8 +1,9 @@
-import { bucketEndMs, limitIdFor, type NamedLimit } from '@countersign/engine'
+import { bucketEndMs, type LimitKey, limitIdFor, type NamedLimit, provenKey } from '@countersign/engine'
 import { type Input, type Reply, type Routes, type SharedLimitUsage, windowMs } from '@countersign/protocol'
 import { groupBy } from '../base/group-by.js'
 import type { UserContext } from '../context/context.js'
 import { inRead } from '../context/work.js'
+import { listIssuers } from '../store/accounts/issuers.js'
 import {
   findLimitUsage,
   KEYS_READ,
@@ -22,20 +23,30 @@ export async function listSharedLimits(
   const more = rows[0]?.moreLimits ?? false
   if (rows.length === 0) return { limits: [], more }
   const salt = await inRead(ctx, (sql) => loadLimitSalt(sql, tenantId))
-  const ids = (limit: NamedLimit, names: readonly string[]) =>
-    names.flatMap((name) => {
-      const id = limitIdFor(limit, name, salt)
+  const ids = (limit: NamedLimit, keys: ReadonlyMap<string, LimitKey>) =>
+    [...keys].flatMap(([name, key]) => {
+      const id = limitIdFor(limit, key, salt)
       return id === null ? [] : [{ name: limit.name, id, key: name }]
     })
   if (key !== undefined) {
-    const wanted = firstOfEach(rows).flatMap((limit) => ids(limit, [key]))
+    const issuers = await inRead(ctx, (sql) => listIssuers(sql, tenantId))
+    // Who proved to be somebody is counted apart from who only says so, and for each issuer.
+    const named = new Map<string, LimitKey>([
+      [key, key],
+      ...issuers.map(({ issuer }): [string, LimitKey] => [`${key} (proven by ${issuer})`, provenKey(issuer, key)]),
+    ])
+    const wanted = firstOfEach(rows).flatMap((limit) => ids(limit, named))
     const found = await inRead(ctx, (sql) => findLimitUsage(sql, tenantId, wanted))
-    return { limits: limitsOf(found, new Map(wanted.map(({ id }) => [id, key]))), more }
+    return { limits: limitsOf(found, new Map(wanted.map(({ id, key: name }) => [id, name]))), more }
   }
   const perAgent = firstOfEach(rows).filter(({ per }) => per === 'agent')
   const agents = perAgent.length === 0 ? [] : await inRead(ctx, (sql) => listAgentNames(sql, tenantId))
   // The agent behind each id: ids are hashes.
-  const names = new Map(perAgent.flatMap((limit) => ids(limit, agents)).map(({ id, key: agent }) => [id, agent]))
+  const names = new Map(
+    perAgent
+      .flatMap((limit) => ids(limit, new Map(agents.map((agent) => [agent, agent]))))
+      .map(({ id, key: agent }) => [id, agent]),
+  )
   return { limits: limitsOf(rows, names), more }
 }
 

@@ -74,7 +74,7 @@ export async function backUp(url: string, file: string): Promise<number> {
 }
 
 export interface RestoreOptions {
-  /** Leaves API keys, sign-ins and mailed links as they are. Otherwise all are revoked: some may have been since the backup. */
+  /** Leaves API keys, issuers, sign-ins and mailed links as they are. Otherwise all are revoked: some may have been since. */
   readonly keepAccess?: boolean
   /** The folder of the migrations; those of this code by default. */
   readonly migrations?: string
@@ -229,6 +229,8 @@ async function revokeAll(tx: Tx): Promise<void> {
   await tx`update api_keys set revoked_at = clock_timestamp() where revoked_at is null`
   await tx`update refresh_tokens set revoked_at = clock_timestamp() where revoked_at is null`
   await tx`update mail_tokens set voided_at = clock_timestamp() where used_at is null and voided_at is null`
+  // One may have been removed since, and which tokens were used since is not known. Older backups have none.
+  if ((await listTables(tx)).some(({ table }) => table === 'issuers')) await tx`delete from issuers`
 }
 
 async function requireEmpty(tx: Tx): Promise<void> {

@@ -1,5 +1,6 @@
 import type { Plan } from '@countersign/engine'
 import type { CaptureItem } from '@countersign/protocol'
+import { createIssuerKeys } from '../accounts/principals/issuer-keys.js'
 import type { Random } from '../base/crypto/secrets.js'
 import { createLog } from '../base/log.js'
 import { createMemories } from '../base/memories.js'
@@ -38,6 +39,7 @@ export function createIsolatedRuntime(
   const database = noticed(createDatabase({ url: databaseUrl, poolSize: POOL_SIZE }), onWrite)
   const log = createLog({ level: config.logLevel })
   const memories = createMemories({ memoryMb: MEMORY_MB })
+  const clock = () => new Date()
   const app: ServicesOfThread = {
     config,
     database,
@@ -46,7 +48,8 @@ export function createIsolatedRuntime(
     thread: tasksHere,
     offeredTools: createOfferedMemory(memories.cache('offered_tools')),
     ledgerSigner: ledgerSignerOf(config),
-    clock: () => new Date(),
+    issuerKeys: createIssuerKeys({ config, clock }, memories.cache('issuer_keys')),
+    clock,
     random,
   }
   const plans = createPlanCache(memories.cache('plans'))
@@ -55,7 +58,16 @@ export function createIsolatedRuntime(
 
 export type ServicesOfThread = Pick<
   Services,
-  'config' | 'database' | 'log' | 'memories' | 'thread' | 'offeredTools' | 'ledgerSigner' | 'clock' | 'random'
+  | 'config'
+  | 'database'
+  | 'log'
+  | 'memories'
+  | 'thread'
+  | 'offeredTools'
+  | 'ledgerSigner'
+  | 'issuerKeys'
+  | 'clock'
+  | 'random'
 >
 
 /** Answers a request with all that it needs in itself. Also what tests do in place of a thread. */

@@ -26,6 +26,7 @@ import {
   listKeys,
   revokeKey,
 } from '../store/accounts/api-keys.js'
+import { deleteIssuer, type IssuerRow, insertIssuer, listIssuers, type NewIssuer } from '../store/accounts/issuers.js'
 import { insertTenant, listTenants, lockTenant, setQuota, type TenantRow } from '../store/accounts/tenants.js'
 import { insertAuditEntry, type NewAuditEntry } from '../store/audit.js'
 import {
@@ -113,6 +114,46 @@ export const revokeKeyOf = (tenantId: string, keyId: string, config: Config): Pr
       throw new OperatorError(`the tenant has no active key ${keyId}: countersign key list ${tenantId} lists its keys`)
     }
     await audit(tx, { tenantId, action: 'key_revoked', subject: keyId })
+  })
+
+/** From the next create on, sessions of the tenant may be opened with tokens of the issuer. */
+export const addIssuer = (issuer: NewIssuer, config: Config): Promise<void> =>
+  inTransaction(config, async (tx) => {
+    const { tenantId, issuer: name, jwksUri } = issuer
+    const { protocol, hostname } = new URL(jwksUri)
+    if (protocol !== 'https:' && !(config.allowLocalIssuers && LOCAL_HOSTS.has(hostname))) {
+      throw new OperatorError(
+        'the keys of an issuer are read by https; by http only from this machine, with COUNTERSIGN_ALLOW_LOCAL_ISSUERS=on',
+      )
+    }
+    await holdTenant(tx, tenantId)
+    if ((await listIssuers(tx, tenantId)).length >= LIMITS.issuersPerTenant) {
+      throw new OperatorError(`at most ${LIMITS.issuersPerTenant} issuers can be listed; remove one first`)
+    }
+    if (!(await insertIssuer(tx, issuer))) {
+      throw new OperatorError(`the tenant has the issuer ${name} already: to change it, remove it first`)
+    }
+    await audit(tx, { tenantId, action: 'issuer_added', subject: name, detail: jwksUri })
+  })
+
+const LOCAL_HOSTS: ReadonlySet<string> = new Set(['localhost', '127.0.0.1', '[::1]'])
+
+export const issuersOf = (tenantId: string, config: Config): Promise<IssuerRow[]> =>
+  inTransaction(config, async (tx) => {
+    await holdTenant(tx, tenantId)
+    return listIssuers(tx, tenantId)
+  })
+
+/** Sessions that its tokens have opened go on. */
+export const removeIssuer = (tenantId: string, issuer: string, config: Config): Promise<void> =>
+  inTransaction(config, async (tx) => {
+    await holdTenant(tx, tenantId)
+    if (!(await deleteIssuer(tx, tenantId, issuer))) {
+      throw new OperatorError(
+        `the tenant has no issuer ${issuer}: countersign issuer list ${tenantId} lists its issuers`,
+      )
+    }
+    await audit(tx, { tenantId, action: 'issuer_removed', subject: issuer })
   })
 
 /** Backs up what the service stores. Returns the rows written. */

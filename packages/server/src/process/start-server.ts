@@ -3,6 +3,7 @@ import { resolve } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { FastifyInstance } from 'fastify'
 import { collectDefaultMetrics } from 'prom-client'
+import { createIssuerKeys } from '../accounts/principals/issuer-keys.js'
 import { addressOf, type Config } from '../base/config.js'
 import { secureRandom } from '../base/crypto/secrets.js'
 import { createLog, type Log } from '../base/log.js'
@@ -185,6 +186,7 @@ export function createRuntime(config: Config, databaseUrl: string, options: Star
     publicUrl,
     accounts,
     ledgerSigner: ledgerSignerOf(config),
+    issuerKeys: createIssuerKeys({ config, clock }, memories.cache('issuer_keys')),
     keyUsage,
     byteQuota,
     isReady: () => ready,

@@ -1,9 +1,20 @@
-import { type CreatedEvent, chainEvent, hashPlan, initialState, type Plan, saltedHash } from '@countersign/engine'
+import {
+  type CreatedEvent,
+  chainEvent,
+  claimsProof,
+  hashPlan,
+  identityOf,
+  initialState,
+  type Plan,
+  PROOF_IS_RESERVED,
+  saltedHash,
+} from '@countersign/engine'
 import { type Input, type JsonValue, LIMITS, type Reply, type Routes } from '@countersign/protocol'
+import { provePrincipal, tokenRefused } from '../accounts/principals/principal-token.js'
 import { refuseArchivedId } from '../archives/explain-archived.js'
 import { ApiError } from '../base/api-error.js'
 import { leaseMsOf } from '../change/advance.js'
-import { sessionView } from '../change/session-view.js'
+import { provenPrincipalOf, sessionView } from '../change/session-view.js'
 import { stickyOwnerText } from '../change/shared-limits.js'
 import type { Context } from '../context/context.js'
 import { IN_PLACE, NotInPlace } from '../context/in-place.js'
@@ -13,6 +24,7 @@ import type { SessionChange } from '../store/sessions/session-change.js'
 import type { FixedSession, SessionHead, SessionRow } from '../store/sessions/session-row.js'
 import { findSession, readSession, storedLength } from '../store/sessions/sessions.js'
 import { loadBeginning, type Beginning as TenantBeginning } from '../store/sessions/sticky-labels.js'
+import { isTokenUsed, type UsedToken } from '../store/sessions/used-tokens.js'
 import { writeChange } from '../store/sessions/write-change.js'
 import { joinWorkflow, type Membership } from '../workflows/join-workflow.js'
 import { type ChosenPlan, choosePlan, planForClient } from './choose-plan.js'
@@ -22,17 +34,31 @@ type Created = Reply<Routes['createSession']>
 
 /** Creates a session and fixes its rules for life. The same create again gets the same reply. */
 export async function createSession(ctx: Context, { body }: Input<Routes['createSession']>): Promise<Created> {
-  refuseLargePrincipal(body.principal)
+  refuseWrongPrincipal(body)
   if (body.workflow !== undefined && !ctx.app.config.workflows) throw new ApiError('WORKFLOWS_DISABLED')
+  const asked = await withPrincipal(ctx, body)
   const existing = await find(ctx, body.session_id)
-  if (existing !== null) return repeated(ctx, existing, body)
+  if (existing !== null) return repeated(ctx, existing, asked)
   const chosen = await choosePlan(ctx, body)
-  requireParties(chosen.plan, body)
-  const created = await create(ctx, body, chosen)
+  requireParties(chosen.plan, asked)
+  const created = await create(ctx, asked, chosen)
   if (created !== null) return reply(created.session, chosen.plan, chosen.unsent)
   const winner = await find(ctx, body.session_id)
   if (winner === null) throw (await refuseArchivedId(ctx, body.session_id)) ?? new ApiError('BUSY')
-  return repeated(ctx, winner, body)
+  return repeated(ctx, winner, asked)
+}
+
+/** What is asked, with the principal that its token proves in place of the token. */
+interface Asked {
+  readonly body: Omit<Body, 'principal_token'>
+  /** Null: a principal is as told. */
+  readonly token: UsedToken | null
+}
+
+async function withPrincipal(ctx: Context, { principal_token, ...body }: Body): Promise<Asked> {
+  if (principal_token === undefined) return { body, token: null }
+  const { principal, token } = await provePrincipal(ctx, principal_token)
+  return { body: { ...body, principal: principal as unknown as JsonValue }, token }
 }
 
 async function find(ctx: Context, sessionId: string): Promise<SessionRow | null> {
@@ -43,7 +69,8 @@ async function find(ctx: Context, sessionId: string): Promise<SessionRow | null>
 }
 
 /** Rules that are kept for somebody need to know for whom. */
-function requireParties(plan: Plan, { principal, workflow }: Body): void {
+function requireParties(plan: Plan, { body: { principal, workflow }, token }: Asked): void {
+  if (plan.needsProof && token === null) throw new ApiError('PRINCIPAL_NOT_PROVEN')
   const refuse = (detail: string) => new ApiError('INVALID_REQUEST', { detail })
   if (plan.usesPolicy && principal === undefined) {
     throw refuse('body.principal: the plan has a policy, which needs a principal')
@@ -59,7 +86,8 @@ function requireParties(plan: Plan, { principal, workflow }: Body): void {
 }
 
 /** Null when the id is taken. */
-async function create(ctx: Context, body: Body, chosen: ChosenPlan): Promise<SessionChange | null> {
+async function create(ctx: Context, asked: Asked, chosen: ChosenPlan): Promise<SessionChange | null> {
+  const { body } = asked
   const { workflow } = body
   const { now, stickyLabels, limitSalt } = await beginning(ctx, body, chosen.plan)
   const labels = [...new Set([...(body.labels ?? []), ...stickyLabels])]
@@ -71,17 +99,22 @@ async function create(ctx: Context, body: Body, chosen: ChosenPlan): Promise<Ses
     // Its definition may be large.
     if (ctx.app.isInPlace) throw new NotInPlace()
     return joinWorkflow(ctx, { ...body, labels, workflow }, (membership) =>
-      newSession(ctx, body, { ...start, ...membership }),
-    )
+      newSession(ctx, asked, { ...start, ...membership }),
+    ).catch(refuseUsedToken)
   }
-  const created = newSession(ctx, body, { ...start, now, workflow: null, labels })
-  return (await inStatement(ctx, (sql) => writeChange(sql, created))) ? created : null
+  const created = newSession(ctx, asked, { ...start, now, workflow: null, labels })
+  const written = await inStatement(ctx, (sql) => writeChange(sql, created)).catch(refuseUsedToken)
+  return written ? created : null
+}
+
+function refuseUsedToken(error: unknown): never {
+  throw isTokenUsed(error) ? tokenRefused('it has opened another session (jti)') : error
 }
 
 /** The time, and what earlier sessions of the principal left. Most plans ask for the time alone. */
 async function beginning(
   ctx: Context,
-  { principal }: Body,
+  { principal }: Asked['body'],
   plan: Plan,
 ): Promise<Omit<TenantBeginning, 'limitSalt'> & { readonly limitSalt: string | null }> {
   const owner = plan.usesLabels ? stickyOwnerText(principal) : null
@@ -102,9 +135,10 @@ interface Beginning
 
 function newSession(
   ctx: Context,
-  body: Body,
+  { body, token }: Asked,
   { plan, source, upload, now, workflow, labels, limitSalt, stickyLabels, hashSalt, bodyHash }: Beginning,
 ): SessionChange {
+  const principalProof = body.principal === undefined ? null : token === null ? 'as_told' : 'proven'
   const event: CreatedEvent = {
     type: 'created',
     at: now.toISOString(),
@@ -119,6 +153,7 @@ function newSession(
       labels: [...labels],
       ...(stickyLabels.length > 0 && { sticky_labels: [...stickyLabels] }),
       has_principal: body.principal !== undefined,
+      ...(principalProof !== null && { principal_proof: principalProof }),
       initial_phase: plan.phases?.initial ?? null,
       fence: 1,
       workflow,
@@ -135,6 +170,7 @@ function newSession(
     captureLevel: body.capture_level,
     environment: body.environment ?? null,
     principal: body.principal ?? null,
+    principalProof,
     hashSalt,
     limitSalt,
     workflowId: workflow?.workflow_id ?? null,
@@ -157,11 +193,11 @@ function newSession(
     blockedCalls: 0,
     lastReason: null,
   }
-  return { session: { fixed, head, now }, head, events: [first], created: { upload } }
+  return { session: { fixed, head, now }, head, events: [first], created: { upload, token } }
 }
 
 /** Same holder and same body: the same reply. Otherwise another holder has the session, or it is another one. */
-async function repeated(ctx: Context, session: SessionRow, body: Body): Promise<Created> {
+async function repeated(ctx: Context, session: SessionRow, { body }: Asked): Promise<Created> {
   if (session.head.state.holderId !== body.holder_id) {
     throw new ApiError('SESSION_HELD', { lease_until: session.head.leaseUntil.toISOString() })
   }
@@ -184,20 +220,30 @@ function reply(session: SessionRow, plan: Plan, unsent: ChosenPlan['unsent']): C
     plan_source: session.fixed.planSource,
     compiled_hash: session.fixed.compiledHash,
     ...(unsent === null ? {} : { compiled_session: unsent }),
+    ...provenPrincipalOf(session),
     ledger: session.head.ledger,
   }
 }
 
-/** The plan counts by its hash, whether it came along or not: the reply to an upload may be the one that was lost. */
+/**
+ * The plan counts by its hash, whether it came along or not: the reply to an upload may be the one that was lost. A proven
+ * principal counts by who it is: another token may list other groups.
+ */
 function hashOfBody(
-  { compiled_session: _, ...rest }: Body,
+  { compiled_session: _, ...rest }: Asked['body'],
   { compiledHash, salt }: { readonly compiledHash: string; readonly salt: string },
 ): string {
+  const principal = identityOf(rest.principal)
   // What is not set is left out of it.
-  return saltedHash(salt, { ...rest, compiled_hash: compiledHash } as { [name: string]: JsonValue })
+  return saltedHash(salt, { ...rest, principal, compiled_hash: compiledHash } as { [name: string]: JsonValue })
 }
 
-function refuseLargePrincipal(principal: JsonValue | undefined): void {
-  if (principal === undefined || Buffer.byteLength(JSON.stringify(principal)) <= LIMITS.principalBytes) return
-  throw new ApiError('INVALID_REQUEST', { detail: `body.principal: larger than ${LIMITS.principalBytes} bytes` })
+function refuseWrongPrincipal({ principal, principal_token: token }: Body): void {
+  const refuse = (problem: string) => new ApiError('INVALID_REQUEST', { detail: `body.principal: ${problem}` })
+  if (principal === undefined) return
+  if (token !== undefined) throw refuse('send either a principal or a principal_token, which proves it')
+  if (claimsProof(principal)) throw refuse(PROOF_IS_RESERVED)
+  if (Buffer.byteLength(JSON.stringify(principal)) > LIMITS.principalBytes) {
+    throw refuse(`larger than ${LIMITS.principalBytes} bytes`)
+  }
 }

@@ -2,7 +2,7 @@ import type { Input, Reply, Routes } from '@countersign/protocol'
 import { ApiError } from '../base/api-error.js'
 import { advance } from '../change/advance.js'
 import { changeSession, type LoadedSession } from '../change/change-session.js'
-import { pendingCalls, sessionProblem, sessionView } from '../change/session-view.js'
+import { pendingCalls, provenPrincipalOf, sessionProblem, sessionView } from '../change/session-view.js'
 import type { Context } from '../context/context.js'
 import { withArgumentsInDoubt } from '../ledgers/calls-in-doubt.js'
 
@@ -54,6 +54,7 @@ async function recovered({
     lease_until: session.head.leaseUntil.toISOString(),
     hash_salt: session.fixed.hashSalt,
     in_doubt: await withArgumentsInDoubt(query, session),
+    ...provenPrincipalOf(session),
     ledger: session.head.ledger,
   }
 }

@@ -8,7 +8,7 @@ export const restore: Command = {
   summary: 'load a backup into an empty database',
   help: () =>
     [
-      'FILE is a backup. Its API keys, sign-ins and emailed links are revoked, since some may have been revoked after the',
+      'FILE is a backup. Its API keys, issuers, sign-ins and emailed links are revoked, since some may have been after the',
       'backup was made; --keep-access leaves them as they were.',
       'Exit codes: 0 restored; 1 the file or the database does not allow it; 2 wrong usage.',
     ].join('\n'),
@@ -24,7 +24,7 @@ export const restore: Command = {
     note(
       keepAccess
         ? 'Keys and sign-ins revoked since then work again: revoke them, and kill sessions that must not continue.'
-        : 'All keys and sign-ins are revoked: kill sessions that must not continue, sign in again, create new keys (countersign key create).',
+        : 'All keys, issuers and sign-ins are revoked: kill sessions that must not continue, sign in again, create new keys (countersign key create) and list issuers again (countersign issuer add).',
     )
     return 0
   },

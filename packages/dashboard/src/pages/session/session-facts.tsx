@@ -23,6 +23,7 @@ export function SessionFacts({ detail }: { detail: SessionDetail }) {
         </Link>
         {session.environment === null ? '' : ` in ${session.environment}`}
       </Fact>
+      {session.principal_proof === null ? null : <Fact name="Principal">{PROOFS[session.principal_proof]}</Fact>}
       <Fact name="Calls">
         <Link to="/calls" search={{ session: row.session_id, decision: 'allow' }} data-count={row.allowed}>
           {count(row.allowed)} allowed
@@ -102,6 +103,9 @@ export function SessionFacts({ detail }: { detail: SessionDetail }) {
     </dl>
   )
 }
+
+/** How it is known for whom the session acts. */
+const PROOFS = { proven: 'proven by a token', as_told: 'as its program told' } as const
 
 /** What is kept for each order, customer or account that the arguments name. */
 const KEPT = {

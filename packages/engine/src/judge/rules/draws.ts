@@ -4,6 +4,7 @@ import type { PreparedSharedLimit, UsedBucket } from '../../contract/shared-limi
 import type { Scene } from '../../contract/when/condition.js'
 import { addDecimals, decimalText, isAmount } from '../../json/decimal.js'
 import { sha256Hex } from '../../json/hash.js'
+import { isProven } from '../../state/principal.js'
 import type { Tally } from '../../state/tally.js'
 import { foldedText } from '../../text/folded-text.js'
 import { argumentKey, keyText } from './call-keys.js'
@@ -25,6 +26,9 @@ export interface SharedCounts {
   /** What was taken under an id. Null: it cannot be known here, so nothing may be taken. */
   used(id: string): readonly UsedBucket[] | null
 }
+
+/** For whom a limit is counted: a text, or a principal that a token proves. */
+export type LimitKey = string | readonly ['proven', issuer: string, id: string]
 
 /** What something takes of a limit. */
 export interface Draw {
@@ -97,11 +101,11 @@ export function knownDraws(
  * A limit is the same for all plans of a tenant that give it the same name, key and window and count the same: a new
  * plan, or another bound, gives nothing back.
  */
-function idOf({ name, counts, per, definition }: PreparedSharedLimit, key: string, salt: string): string {
+function idOf({ name, counts, per, definition }: PreparedSharedLimit, key: LimitKey, salt: string): string {
   return hashOf(name, counts, definition.window, per, key, salt)
 }
 
-const hashOf = (name: string, counts: string, window: string, per: string, key: string, salt: string): string =>
+const hashOf = (name: string, counts: string, window: string, per: string, key: LimitKey, salt: string): string =>
   sha256Hex(`${salt.length}:${salt}:${JSON.stringify([name, counts, window, per, key])}`)
 
 /** A limit as far as its id depends on it. */
@@ -110,13 +114,14 @@ export interface NamedLimit extends Pick<PreparedSharedLimit, 'name' | 'counts' 
 }
 
 /** The id under which a limit is counted for a key that a person names. Null: it cannot be a key. */
-export function limitIdFor({ name, counts, window, per }: NamedLimit, key: string, salt: string): string | null {
+export function limitIdFor({ name, counts, window, per }: NamedLimit, key: LimitKey, salt: string): string | null {
+  if (typeof key !== 'string') return per === 'principal' ? hashOf(name, counts, window, per, key, salt) : null
   const text = per === 'argument' ? foldedKey(key) : per === 'tenant' ? '' : keyText(key)
   return text === null ? null : hashOf(name, counts, window, per, text, salt)
 }
 
 /** Null: the session does not say, or the key stands in the arguments. */
-function partyKey({ per }: PreparedSharedLimit, { principal, agent, workflowId }: LimitParty): string | null {
+function partyKey({ per }: PreparedSharedLimit, { principal, agent, workflowId }: LimitParty): LimitKey | null {
   switch (per) {
     case 'tenant':
       return ''
@@ -131,11 +136,16 @@ function partyKey({ per }: PreparedSharedLimit, { principal, agent, workflowId }
   }
 }
 
-/** The principal's id, as policies know it. Null: it has none. */
-export function principalKey(principal: JsonValue | undefined): string | null {
+/** The principal's id, as policies know it, with its issuer where a token proves it. Null: it has none. */
+export function principalKey(principal: JsonValue | undefined): LimitKey | null {
   const isRecord = typeof principal === 'object' && principal !== null && !Array.isArray(principal)
-  return keyText(isRecord ? principal.id : typeof principal === 'string' ? principal : undefined)
+  const id = keyText(isRecord ? principal.id : typeof principal === 'string' ? principal : undefined)
+  if (id === null || !isRecord || !isProven(principal)) return id
+  return provenKey(String(principal.issuer), id)
 }
+
+/** A list is never equal to a text: who only says to be somebody shares nothing with who proved it. */
+export const provenKey = (issuer: string, id: string): LimitKey => ['proven', issuer, id]
 
 /**
  * The model chooses how it writes a key. Spellings that differ in case, in blanks around them or in their Unicode form

@@ -45,6 +45,7 @@ export interface SessionIdentity {
 export interface LocalSession {
   readonly plan: Plan
   readonly salt: string
+  readonly principal: JsonValue | undefined
   state(): SessionState
   /** What a request with these tools would be narrowed to at present. */
   narrow(tools: PreflightRequest['tools']): Narrowed
@@ -158,6 +159,7 @@ export function createLocalSession(options: LocalSessionOptions, start?: Session
   return {
     plan,
     salt: identity.salt,
+    principal: identity.principal,
     state: () => state,
     narrow,
     blockTurn,
@@ -226,6 +228,7 @@ function createdEvent(identity: SessionIdentity, plan: Plan, atMs: number): Crea
       capture_level: identity.captureLevel,
       labels: [...identity.labels],
       has_principal: identity.principal !== undefined,
+      ...(identity.principal !== undefined && { principal_proof: 'as_told' as const }),
       initial_phase: plan.phases?.initial ?? null,
       fence: 1,
       workflow: null,

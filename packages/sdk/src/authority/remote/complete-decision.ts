@@ -7,7 +7,7 @@ import {
 } from '@countersign/engine'
 import type { Block, Decision } from '@countersign/protocol'
 import type { ProposalRequest } from '../authority.js'
-import type { LocalSessionOptions } from '../local/local-session.js'
+import type { LocalSession, LocalSessionOptions } from '../local/local-session.js'
 
 /**
  * Adds what the server does not know or store: the file of a contract, and the values of the request. Conditions of
@@ -42,13 +42,17 @@ function withOwnCheckpoints(decision: Decision, plan: Plan, { calls }: ReadRespo
   return { ...decision, checkpoint_required: true, checkpoints: [...decision.checkpoints, ...missing] }
 }
 
+interface Denying extends Pick<LocalSession, 'salt' | 'principal'> {
+  readonly state: SessionState
+}
+
 /** Why calls may not run any more, by index: labels and filters take effect here at once, on the server later. */
 export function deniedSince(
   { identity, plan, nowMs }: LocalSessionOptions,
-  { state, salt }: { readonly state: SessionState; readonly salt: string },
+  { state, salt, principal }: Denying,
   { read }: ProposalRequest,
 ): ReadonlyMap<number, Block> {
-  const { unmatchedPolicy, principal, agent } = identity
+  const { unmatchedPolicy, agent } = identity
   const about = { plan, state, salt, unmatchedPolicy, principal, agent, nowMs: nowMs() }
   const denied = read.calls.flatMap((call): [number, Block][] => {
     const block = deniedByControls({ ...about, call })

@@ -154,8 +154,9 @@ export function createLink(options: LinkOptions, controls: Controls): Link {
     }
   }
 
-  function begin({ salt, startedAt, fresh, inDoubt: calls }: Opened): void {
-    mirror = createLocalSession({ ...local, identity: { ...local.identity, salt } })
+  function begin({ salt, startedAt, fresh, inDoubt: calls, principal }: Opened): void {
+    const identity = { ...local.identity, salt, ...(principal !== undefined && { principal }) }
+    mirror = createLocalSession({ ...local, identity })
     mirror.restore({ ...mirror.state(), startedAt })
     controls.replayOn(mirror)
     if (calls.length > 0) move({ event: 'doubted', calls, unseen: isShared })
@@ -175,7 +176,9 @@ export function createLink(options: LinkOptions, controls: Controls): Link {
     if (error instanceof ServiceRefusal) throw errorOf(error)
     if (!(error instanceof ServiceFailure)) throw error
     assertRunning()
-    const isKnown = fork() !== null || live().is === 'new' || live().is === 'open'
+    // Nothing here can prove who somebody is.
+    const mayBegin = live().is === 'new' && !local.plan.needsProof
+    const isKnown = fork() !== null || mayBegin || live().is === 'open'
     if (onError === 'block' || !isKnown) throw unavailable(onError, error)
     unguarded++
     if (unguarded > maxUnguardedCalls) {

@@ -140,7 +140,11 @@ export function createRemote(options: RemoteOptions): Authority {
   async function judgeOnServer(proposal: ProposalRequest): Promise<ProposalVerdict> {
     const { usage, model } = proposal.read
     const denied = controls.hasUnsent()
-      ? deniedSince(local, { state: current().state(), salt: saltOf('server') }, proposal)
+      ? deniedSince(
+          local,
+          { state: current().state(), salt: saltOf('server'), principal: mirror().principal },
+          proposal,
+        )
       : NONE
     const used = { model: model ?? proposal.prepared.request.model, usage }
     const reply = await exchange(

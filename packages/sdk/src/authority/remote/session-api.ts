@@ -14,6 +14,7 @@ import {
 } from '@countersign/protocol'
 import { ReplayConfigError, ReplayContractError } from '../../base/errors.js'
 import { jsonOf } from '../../base/written-json.js'
+import type { PrincipalToken } from '../../options/replay-settings.js'
 import type { JoinedWorkflow } from '../../options/workflow-settings.js'
 import type { ClaimedCall, PreflightRequest, ProposalRequest } from '../authority.js'
 import type { SessionIdentity } from '../local/local-session.js'
@@ -28,6 +29,8 @@ export interface SessionApiOptions {
   readonly provider: string | null
   readonly workflow: JoinedWorkflow | null
   readonly takeover: boolean
+  /** Null: nothing proves the principal. */
+  readonly principalToken: PrincipalToken | null
   /** The reply to the create, where it was made already. */
   readonly created?: ReplyOf<'createSession'> | null
 }
@@ -58,6 +61,8 @@ export interface Opened {
   /** False when the session had a history before this holder. */
   readonly fresh: boolean
   readonly inDoubt: readonly PendingCallView[]
+  /** Whom a token proves; undefined where none does. */
+  readonly principal: JsonValue | undefined
 }
 
 export interface KnownSession {
@@ -108,7 +113,8 @@ export function createSessionApi(options: SessionApiOptions): SessionApi {
         // A workflow gives labels and bounds that only the server knows, and so do earlier sessions of the principal.
         const isKnown = created.session.labels.every((label) => identity.labels.includes(label))
         const fresh = created.ledger.seq === 1 && options.workflow === null && isKnown
-        return { salt: created.hash_salt, startedAt: created.session.created_at, fresh, inDoubt: [] }
+        const { principal } = created
+        return { salt: created.hash_salt, startedAt: created.session.created_at, fresh, inDoubt: [], principal }
       }
       const body = { holder_id: identity.holderId, takeover: options.takeover }
       // Before it is taken from its holder: the plan of a session never changes.
@@ -116,8 +122,8 @@ export function createSessionApi(options: SessionApiOptions): SessionApi {
       if (held.session.compiled_hash !== options.compiled.hash) throw otherPlan(identity.sessionId)
       const recovered = await transport.call('recoverSession', { params, body }, limits)
       learnSession(recovered)
-      const { hash_salt: salt, session, in_doubt: inDoubt } = recovered
-      return { salt, startedAt: session.created_at, fresh: false, inDoubt }
+      const { hash_salt: salt, session, in_doubt: inDoubt, principal } = recovered
+      return { salt, startedAt: session.created_at, fresh: false, inDoubt, principal }
     },
     async preflight(preparedRequestId, request, limits) {
       const body = {
@@ -206,7 +212,7 @@ export function createSessionApi(options: SessionApiOptions): SessionApi {
 }
 
 /** Who the session is for. The plan is not part of it: without one, the server chooses it. */
-export function createBodyOf(identity: Omit<SessionIdentity, 'salt'>) {
+export async function createBodyOf(identity: Omit<SessionIdentity, 'salt'>, token: PrincipalToken | null) {
   const { sessionId, holderId, agent, environment, unmatchedPolicy, captureLevel, principal, labels } = identity
   return {
     session_id: sessionId,
@@ -216,18 +222,19 @@ export function createBodyOf(identity: Omit<SessionIdentity, 'salt'>) {
     unmatched_policy: unmatchedPolicy,
     capture_level: captureLevel,
     ...(principal !== undefined && { principal }),
+    ...(token !== null && { principal_token: await token() }),
     ...(labels.length > 0 && { labels: [...labels] }),
   }
 }
 
 /** Null when another holder has the session: the way in is then to recover it. */
 async function createOrFindHeld(
-  { transport, identity, compiled, provider, workflow }: SessionApiOptions,
+  { transport, identity, compiled, provider, workflow, principalToken }: SessionApiOptions,
   limits?: CallLimits,
 ): Promise<ReplyOf<'createSession'> | null> {
   const { agent, environment } = identity
   const body = {
-    ...createBodyOf(identity),
+    ...(await createBodyOf(identity, principalToken)),
     compiled_hash: compiled.hash,
     ...(provider !== null && { provider }),
     ...(workflow !== null && { workflow: joinOf(workflow) }),

@@ -8,6 +8,7 @@ import {
   type Transport,
 } from '../../authority/transport.js'
 import { messageOf } from '../../base/diagnostics.js'
+import { ReplayUnavailableError } from '../../base/errors.js'
 import type { CompatEnforcement, Mode } from '../../options/replay-options.js'
 import type { ReplaySettings } from '../../options/replay-settings.js'
 import { checkPlanUse, type LoadedPlan, readApprovedPlan } from './load-plan.js'
@@ -78,7 +79,8 @@ async function attachApproved(settings: NamedSettings, isEnforced: boolean, tran
 async function attachShared(settings: NamedSettings, holderId: string, transport: Transport): Promise<Attachment> {
   const { agent, environment } = settings
   try {
-    const created = await transport.call('createSession', { body: createBodyOf({ ...settings, holderId }) })
+    const body = await createBodyOf({ ...settings, holderId }, settings.principalToken)
+    const created = await transport.call('createSession', { body })
     const { compiled_hash, compiled_session = null } = created
     const read = readApprovedPlan({ compiled_hash, compiled_session })
     if (!read.ok) return failed('artifact_invalid', read.problem)
@@ -88,6 +90,8 @@ async function attachShared(settings: NamedSettings, holderId: string, transport
     if (error instanceof ServiceFailure) {
       return failed('fetch_failed', `the server cannot be reached: ${error.message}`, error)
     }
+    // The program may fetch a token the next time.
+    if (error instanceof ReplayUnavailableError) return failed('fetch_failed', error.message, error)
     if (!(error instanceof ServiceRefusal)) return failed('attachment_failed', messageOf(error))
     if (error.code === 'PLAN_UNKNOWN') return noPlan(agent, environment)
     if (error instanceof ServiceThrottled) return failed('fetch_failed', error.message, error)
@@ -97,7 +101,8 @@ async function attachShared(settings: NamedSettings, holderId: string, transport
 
 const WHY: Readonly<Record<string, string>> = {
   SESSION_HELD: 'another program holds this session: use another session id, or continue it there',
-  SESSION_EXISTS: 'this session belongs to another agent, or was opened with other settings: use another session id',
+  SESSION_EXISTS:
+    'this session belongs to another agent or principal, or was opened with other settings: use another session id',
 }
 
 const attached = (loaded: LoadedPlan, created: Attachment['created']): Attachment => {

@@ -94,20 +94,35 @@ function checkSharedRules({ shared, hasStickyLabels }: Plan, settings: ReplaySet
     )
   }
   const needsPrincipal = hasStickyLabels || shared?.needs.principal === true
-  if (!needsPrincipal || principalKey(settings.principal) !== null) return
+  if (!needsPrincipal || settings.principalToken !== null || principalKey(settings.principal) !== null) return
   throw new ReplayConfigError(
     `the contracts have ${what} for each principal: pass the option principal, as text or as an object with an id`,
     'compilation_failed',
   )
 }
 
+/** A token is checked by the server: nothing in this process can prove who somebody is. */
+function checkProof({ needsProof }: Plan, { apiKey, tools, principalToken }: ReplaySettings): void {
+  if (!needsProof || (apiKey !== null && tools !== null && principalToken !== null)) return
+  const missing = [
+    ...(principalToken === null ? ['principalToken'] : []),
+    ...(apiKey === null ? ['apiKey (or COUNTERSIGN_API_KEY)'] : []),
+    ...(tools === null ? ['tools'] : []),
+  ]
+  throw new ReplayConfigError(
+    `the contracts want a proven principal, and only the server can check a token: pass ${missing.join(' and ')}`,
+    'compilation_failed',
+  )
+}
+
 /** Throws when the session was not given what the plan needs. A session that only watches needs less. */
 export function checkPlanUse({ plan }: LoadedPlan, settings: ReplaySettings, isEnforced: boolean): void {
-  if (plan.usesPolicy && settings.principal === undefined) {
+  if (plan.usesPolicy && settings.principal === undefined && settings.principalToken === null) {
     throw new ReplayConfigError('the contracts have a policy: pass the option principal', 'policy_without_principal')
   }
   if (!isEnforced) return
   checkSharedRules(plan, settings)
+  checkProof(plan, settings)
   for (const [tool, { executionConstraints }] of plan.contracts) {
     if (executionConstraints.length === 0 || settings.addsTools || settings.tools?.has(tool)) continue
     throw new ReplayConfigError(

@@ -95,11 +95,12 @@ export function createSessionContext(settings: ReplaySettings, providerName: str
   function authorityFor(created: Attachment['created']): Authority {
     const local = localOptions(settings, rules)
     const { governed, loaded, compat } = rules
-    const { store, workflow, takeover, onError, maxUnguardedCalls, onInDoubt, shared } = settings
+    const { store, workflow, takeover, onError, maxUnguardedCalls, onInDoubt, shared, principalToken } = settings
     if (!governed || transport === null) return createLocalAuthority({ local, store, onKilled })
     const { identity } = local
     const { compiled } = loaded
-    api = createSessionApi({ transport, identity, compiled, provider: providerName, workflow, takeover, created })
+    const joins = { workflow, takeover, principalToken, created }
+    api = createSessionApi({ transport, identity, compiled, provider: providerName, ...joins })
     const decides = { onError, maxUnguardedCalls, onInDoubt, advises: compat === 'advisory' }
     return createRemote({ api, local, ...decides, report, onKilled, isShared: shared !== null })
   }

@@ -17,6 +17,7 @@ import { deleteOldLateReceipts } from '../../store/sessions/receipts.js'
 import { deleteEndedHolds } from '../../store/sessions/resource-holds.js'
 import { deleteEndedCounts } from '../../store/sessions/shared-counts.js'
 import { deleteOldStickyLabels } from '../../store/sessions/sticky-labels.js'
+import { deleteExpiredTokens } from '../../store/sessions/used-tokens.js'
 import { eraseOldNotes } from '../../store/workflows/handoffs.js'
 import type { Job } from './job.js'
 
@@ -112,6 +113,8 @@ export const RETENTIONS: readonly Retention[] = [
     everySeconds: 3_600,
     remove: (tx, { olderThanDays, limit }) => deleteOldStickyLabels(tx, olderThanDays, limit),
   },
+  // A day later: no clock is so wrong that an instance would still take the token.
+  { name: 'used-tokens', remove: (tx, { limit }) => deleteExpiredTokens(tx, 1, limit) },
   {
     name: 'handoff-notes',
     large: true,

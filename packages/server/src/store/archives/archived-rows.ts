@@ -31,7 +31,7 @@ const atEvents = (sql: Queryable, batch: Batch) => sql`${ofSessions(sql, batch)}
 
 /**
  * What is moved, in the order of the file: who reads a ledger knows its plan, its head and what was signed before its first
- * event. Ids of conversations (`findable_ids`), captures and marks of erasures stay until their retention ends.
+ * event. Ids of conversations (`findable_ids`), used tokens, captures and marks of erasures stay until their retention ends.
  */
 export const ARCHIVED_TABLES: readonly ArchivedTable[] = [
   { name: 'workflows', where: ofWorkflows, order: ['workflow_id'] },

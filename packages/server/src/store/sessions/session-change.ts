@@ -7,6 +7,7 @@ import type { WorkflowChange } from './resource-holds.js'
 import type { PreparedRequest, SessionHead, SessionRow } from './session-row.js'
 import type { NewCount } from './shared-counts.js'
 import type { StickyLabels } from './sticky-labels.js'
+import type { UsedToken } from './used-tokens.js'
 
 /** A change of a session, decided and not yet written: plain data for `writeChange`. */
 export interface SessionChange {
@@ -16,8 +17,8 @@ export interface SessionChange {
   readonly head: SessionHead
   /** Chained to the session's ledger. Only a prepared request has none. */
   readonly events: readonly NewEvent[]
-  /** Set for a new session, with the plan that came along. */
-  readonly created?: { readonly upload: string | null }
+  /** Set for a new session, with the plan that came along and the token that proves its principal. */
+  readonly created?: { readonly upload: string | null; readonly token: UsedToken | null }
   /** The request that the change prepares. */
   readonly prepares?: PreparedRequest
   /** An unused request that is stored apart from the head from now on. */

@@ -8,6 +8,7 @@ import type {
   LedgerHead,
   NarrowedTool,
   NarrowingSnapshot,
+  PrincipalProof,
   UnmatchedPolicy,
 } from '@countersign/protocol'
 
@@ -29,6 +30,8 @@ export interface FixedSession {
   readonly captureLevel: CaptureLevel
   readonly environment: Environment | null
   readonly principal: JsonValue
+  /** Null where it has none, and in sessions of earlier versions. */
+  readonly principalProof: PrincipalProof | null
   readonly hashSalt: string
   /** The tenant's, for limits that sessions share and for labels that stick; null where the plan has neither. */
   readonly limitSalt: string | null

@@ -1,3 +1,4 @@
+import { toldPrincipal } from '@countersign/engine'
 import { LIMITS } from '@countersign/protocol'
 import { fixedStatement } from '../../postgres/fixed-statement.js'
 import type { Queryable } from '../../postgres/sql.js'
@@ -39,7 +40,8 @@ const fixedOf = (row: StoredSession): FixedSession => ({
   unmatchedPolicy: row.unmatchedPolicy,
   captureLevel: row.captureLevel,
   environment: row.environment,
-  principal: row.principal,
+  principal: row.principalProof === 'proven' ? row.principal : toldPrincipal(row.principal),
+  principalProof: row.principalProof,
   hashSalt: row.hashSalt,
   limitSalt: row.limitSalt,
   workflowId: row.workflowId,

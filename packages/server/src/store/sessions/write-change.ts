@@ -18,13 +18,15 @@ import type { SessionHead, SessionRow } from './session-row.js'
 import { COUNT_SHARED } from './shared-counts.js'
 import { NOTE_STICKY_LABELS, stickyValues } from './sticky-labels.js'
 import { NOTE_STOPPED_CALLS, stoppedCalls } from './stopped-calls.js'
+import { USE_TOKEN, usedTokenValues } from './used-tokens.js'
 
 /**
  * Writes a change of a session, all or nothing, in one statement; under the workflow's lock further ones of the same
  * transaction write what the workflow shares. False when the session was written since it was read, when the key to
  * prove is not valid any more, or when the id of a new session or prepared request is taken.
  * A prepared request that was used before violates the key of the proposal that uses it again; a shared limit of which
- * others have used too much since it was read violates its bound (`isLimitTaken`).
+ * others have used too much since it was read violates its bound (`isLimitTaken`); a token that opened another session
+ * violates its key (`isTokenUsed`).
  */
 export async function writeChange(sql: Queryable, change: SessionChange, proof?: KeyProof): Promise<boolean> {
   const { parts, values } = partsOf(change, proof)
@@ -59,6 +61,7 @@ type Part =
   | 'findable'
   | 'counts'
   | 'sticky'
+  | 'token'
   | 'proof'
 
 type Has = (part: Part) => boolean
@@ -95,6 +98,7 @@ const CTES: readonly (readonly [Part, string])[] = [
   ['findable', NOTE_FINDABLE_IDS],
   ['counts', COUNT_SHARED],
   ['sticky', NOTE_STICKY_LABELS],
+  ['token', USE_TOKEN],
   ['plan', `plan as (${STORE_PLAN})`],
 ]
 
@@ -134,12 +138,12 @@ const updateHead = (has: Has, furtherGuard: string) => `
 const CREATE_ROW = `changed as (
       insert into sessions (
         tenant_id, session_id, status, compiled_hash, plan_source, unmatched_policy, capture_level, agent, environment,
-        principal, hash_salt, limit_salt, workflow_id, role, body_hash, created_at
+        principal, principal_proof, hash_salt, limit_salt, workflow_id, role, body_hash, created_at
       )
       select
         :tenant_id::text, :session_id::text, :status::text, :compiled_hash::text, :plan_source::text,
         :unmatched_policy::text, :capture_level::text, :agent::text, :environment::text,
-        nullif(:principal::text, 'null')::json, :hash_salt::text, :limit_salt::text, :workflow_id::text, :role::text, :body_hash::text,
+        nullif(:principal::text, 'null')::json, :principal_proof::text, :hash_salt::text, :limit_salt::text, :workflow_id::text, :role::text, :body_hash::text,
         :created_at::timestamptz
       where ${SESSION_NOT_ARCHIVED}
       on conflict do nothing
@@ -177,7 +181,7 @@ function partsOf(change: SessionChange, proof: KeyProof | undefined): { parts: P
   if (change.findBy !== undefined && change.findBy.length > 0) addFindable(add, session, change.findBy)
   if (change.counts !== undefined) add('counts', { counts: jsonText(change.counts) })
   if (change.sticky !== undefined) add('sticky', stickyValues(change.sticky))
-  if (change.created !== undefined) addCreated(add, session, change.created.upload)
+  if (change.created !== undefined) addCreated(add, session, change.created)
   if (proof !== undefined) add('proof', proofOf(proof))
   return { parts, values }
 }
@@ -271,7 +275,11 @@ function addFindable(add: Add, { fixed, head, now }: SessionRow, ids: readonly s
   })
 }
 
-function addCreated(add: Add, { fixed, head: { state } }: SessionRow, upload: string | null): void {
+function addCreated(
+  add: Add,
+  { fixed, head: { state } }: SessionRow,
+  { upload, token }: NonNullable<SessionChange['created']>,
+): void {
   add('created', {
     status: state.status,
     agent: state.agent ?? UNNAMED_AGENT,
@@ -281,6 +289,7 @@ function addCreated(add: Add, { fixed, head: { state } }: SessionRow, upload: st
     capture_level: fixed.captureLevel,
     environment: fixed.environment,
     principal: jsonText(fixed.principal),
+    principal_proof: fixed.principalProof,
     hash_salt: fixed.hashSalt,
     limit_salt: fixed.limitSalt,
     workflow_id: fixed.workflowId,
@@ -289,4 +298,5 @@ function addCreated(add: Add, { fixed, head: { state } }: SessionRow, upload: st
     created_at: fixed.createdAt,
   })
   if (upload !== null) add('plan', { compiled_session: upload })
+  if (token !== null) add('token', usedTokenValues(token))
 }

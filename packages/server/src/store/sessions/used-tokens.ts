@@ -1,0 +1,34 @@
+import pg from 'pg'
+import type { Values } from '../../postgres/fixed-statement.js'
+import type { Queryable } from '../../postgres/sql.js'
+import { daysAgo } from '../days-ago.js'
+import { deleteSome } from '../delete-some.js'
+
+/** A token that opens a session, which no other session may be opened with. */
+export interface UsedToken {
+  readonly issuer: string
+  readonly jtiHash: string
+  readonly expiresAt: Date
+}
+
+/** The CTE `used`: a token that opened another session violates its key, which undoes the whole statement. */
+export const USE_TOKEN = `used as (
+    insert into used_tokens (tenant_id, issuer, jti_hash, session_id, expires_at)
+    select changed.tenant_id, :token_issuer::text, :jti_hash::text, changed.session_id, :token_expires::timestamptz
+    from changed
+  )`
+
+export const usedTokenValues = ({ issuer, jtiHash, expiresAt }: UsedToken): Values => ({
+  token_issuer: issuer,
+  jti_hash: jtiHash,
+  token_expires: expiresAt,
+})
+
+/** The token has opened another session. */
+export const isTokenUsed = (error: unknown): boolean =>
+  error instanceof pg.DatabaseError && error.code === '23505' && error.constraint === 'used_tokens_pkey'
+
+/** Removes tokens that expired more than `days` ago. Returns how many. */
+export function deleteExpiredTokens(sql: Queryable, days: number, limit: number): Promise<number> {
+  return deleteSome(sql, 'used_tokens', sql`expires_at < ${daysAgo(sql, days)}`, limit)
+}
