@@ -199,6 +199,92 @@ proves('condition.narrowing', 'narrowing never hides what judging would allow', 
   )
 })
 
+/** A condition, and the values that can be compared with its operand: only of those it may say that the rule is none of theirs. */
+const COMPARED: readonly [Condition, (found: JsonValue) => boolean][] = [
+  [{ path: '$.risk', equals: 'high' }, isText],
+  [{ path: '$.risk', one_of: ['high', 3] }, (found) => isText(found) || typeof found === 'number'],
+  [{ path: '$.risk', equals: true }, (found) => typeof found === 'boolean'],
+  [{ path: '$.risk', gt: 3 }, (found) => typeof found === 'number'],
+  [{ path: '$.risk', lte: 1_000_000 }, (found) => typeof found === 'number'],
+  [{ path: '$.risk', regex: '^high' }, isText],
+  [{ path: '$.risk', not_regex: '^low' }, isText],
+  [{ path: '$.risk', starts_with: 'high' }, isText],
+  [{ path: '$.risk', contains: 'high' }, (found) => isText(found) || (Array.isArray(found) && found.every(isText))],
+  [{ path: '$.risk', length_gte: 100 }, (found) => isText(found) || Array.isArray(found)],
+]
+const NEVER_FAIL: readonly Condition[] = [
+  { path: '$.risk', not_equals: 'low' },
+  { path: '$.risk', not_one_of: ['low', 0] },
+]
+
+function isText(found: JsonValue): boolean {
+  return typeof found === 'string'
+}
+
+const anything = fc.oneof(
+  fc.constantFrom<JsonValue>(
+    null,
+    0,
+    -0,
+    1e-300,
+    1e300,
+    'NaN',
+    '1e400',
+    '',
+    'high ',
+    [],
+    {},
+    [['high']],
+    [{ high: 1 }],
+  ),
+  fc.jsonValue({ maxDepth: 3 }).map((value) => JSON.parse(JSON.stringify(value)) as JsonValue),
+  fc.constantFrom('__proto__', 'constructor', 'toString').map((name) => JSON.parse(`{"${name}":{"risk":"low"}}`)),
+)
+
+/** Whether the rule that these conditions stand on is applied to a call, which breaks it. */
+function isApplied(condition: Condition, result: JsonValue, given: JsonObject): boolean {
+  const rule = { path: '$.amount', lte: 20, when: [condition] }
+  const pay: Contract = { tool: 'pay', side_effect: 'financial', gate: 'allow', argument_value_invariants: [rule] }
+  const look: Contract = { tool: 'look', side_effect: 'read', binds: [{ name: 'risk', path: '$.risk' }] }
+  const [reading, paying] = stepsOf([[{ tool: 'look', args: {} }], [{ tool: 'pay', args: given }]]) as TurnStep[]
+  // biome-ignore lint/suspicious/noThenProperty: the cases' word for what becomes of the calls
+  const read = { ...(reading as TurnStep), then: [{ evidence: 'executed' as const, result }] }
+  const { turns } = runCaseOnEngine(caseOf([look, pay], [read, paying as TurnStep], undefined))
+  return turns.at(-1)?.decisions[0]?.decision === 'block'
+}
+
+proves('condition.unknown', 'whatever a model sends, a rule is not applied only where the value was compared', () => {
+  fc.assert(
+    fc.property(fc.constantFrom(...COMPARED), anything, ([condition, isCompared], risk) => {
+      if (!isCompared(risk)) expect(isApplied(condition, {}, { amount: 50, risk }), JSON.stringify(risk)).toBe(true)
+    }),
+    { numRuns },
+  )
+  for (const condition of [...COMPARED.map(([one]) => one), ...NEVER_FAIL]) {
+    expect(isApplied(condition, {}, { amount: 50 })).toBe(true)
+    expect(isApplied(condition, {}, { amount: 50, Risk: 'low', 'risk ': 'low' })).toBe(true)
+  }
+  for (const risk of ['Low', 'lоw', ' low', ['low'], null, 1, -1, '0']) {
+    for (const condition of NEVER_FAIL) expect(isApplied(condition, {}, { amount: 50, risk })).toBe(true)
+  }
+  const [, , , [gt]] = COMPARED as [never, never, never, (typeof COMPARED)[number]]
+  expect(isApplied(gt, {}, { amount: 50, risk: 3 })).toBe(false)
+})
+
+proves('condition.unknown', 'whatever a tool answers, a bound value gets around a rule only by comparison', () => {
+  const bound = COMPARED.filter(([one]) => Object.keys(one).some((key) => /^(equals|one_of|gt|lte)$/.test(key)))
+  fc.assert(
+    fc.property(fc.constantFrom(...bound), anything, ([{ path: _, ...tests }, isCompared], risk) => {
+      if (isCompared(risk)) return
+      expect(isApplied({ bound: 'risk', ...tests }, { risk }, { amount: 50 }), JSON.stringify(risk)).toBe(true)
+    }),
+    { numRuns },
+  )
+  expect(isApplied({ bound: 'risk', equals: 'high' }, { risk: 'low' }, { amount: 50 })).toBe(false)
+  expect(isApplied({ bound: 'risk', equals: 'high' }, { risk: null }, { amount: 50 })).toBe(true)
+  expect(isApplied({ bound: 'risk', one_of: [null, 'high'] }, { risk: 'low' }, { amount: 50 })).toBe(false)
+})
+
 const reversed = (value: unknown): unknown =>
   typeof value !== 'object' || value === null
     ? value

@@ -56,7 +56,7 @@ async function run(
   { stream, log }: Story,
   agent: { model: ai7.LanguageModel; tools: ai7.ToolSet },
 ) {
-  const settings = { ...agent, stopWhen: sdk.stepCountIs(8), maxRetries: 1 }
+  const settings = { ...agent, stopWhen: sdk.stepCountIs(16), maxRetries: 1 }
   const loop = by === 'agent' ? new sdk.ToolLoopAgent(settings) : null
   const prompt = 'go on'
   if (!stream) return loop === null ? sdk.generateText({ ...settings, prompt }) : loop.generate({ prompt })

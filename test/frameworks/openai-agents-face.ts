@@ -74,8 +74,8 @@ export function agentOf(
 
 async function run({ Runner }: Sdk, agent: Agent, { stream, log }: Story): Promise<void> {
   const runner = new Runner()
-  if (!stream) return void (await runner.run(agent, 'go on'))
-  const streaming = await runner.run(agent, 'go on', { stream: true })
+  if (!stream) return void (await runner.run(agent, 'go on', { maxTurns: 16 }))
+  const streaming = await runner.run(agent, 'go on', { stream: true, maxTurns: 16 })
   for await (const event of streaming) {
     const shown = JSON.stringify(
       event.type === 'raw_model_stream_event' ? event.data : (event as { item?: unknown }).item,

@@ -1,4 +1,4 @@
-import type { ChainedEvent, Contract, JsonObject } from '@countersign/protocol'
+import type { ChainedEvent, Contract, JsonObject, JsonValue } from '@countersign/protocol'
 import type { ReplayOptions, Session } from '../../packages/sdk/src/index.js'
 
 /** One call that the scripted model makes. */
@@ -94,6 +94,21 @@ export interface Case {
   readonly runs?: number
   /** Tools that return nothing, by name. */
   readonly silent?: readonly string[]
+  /** What becomes of the calls of a tool with the same arguments, in order, by `tool {"arguments"}`. */
+  readonly outcomes?: Readonly<
+    Record<
+      string,
+      readonly {
+        readonly fails: boolean
+        readonly result: JsonValue
+        readonly answer: 'approve' | 'deny' | 'timeout'
+      }[]
+    >
+  >
+  /** A person is asked. */
+  readonly asks?: boolean
+  /** The calls of one answer are judged together. */
+  readonly together?: boolean
   readonly serverIsDown?: true
   /** The process is lost when a tool has run, before the server hears of it; another one takes the session over. */
   readonly diesAfterRun?: true

@@ -1,18 +1,19 @@
 import { randomUUID } from 'node:crypto'
-import type { WorkflowDefinition } from '@countersign/protocol'
+import type { ApprovalRequest, WorkflowDefinition } from '@countersign/protocol'
 import { expect, type TestOptions } from 'vitest'
 import { openSession, type ReplayOptions } from '../../packages/sdk/src/index.js'
 import { exportOf } from '../support/runtime/ledger-export.js'
 import type { Runtime } from '../support/runtime/runtime.js'
 import { CASES } from './cases.js'
+import { conditionCases } from './condition-cases.js'
 import { type Case, type Face, ledgerLines, type Story } from './story.js'
 
 type Prove = (name: string, tell: () => Promise<void>, options: TestOptions) => void
 
 /** Tells every case through one face, against the real server. `prove` says which requirement that proves. */
 export function tellCases(face: Face, runtime: Runtime, prove: Prove): void {
-  for (const item of CASES) {
-    const lack = face.lacks[item.id]
+  for (const item of [...CASES, ...conditionCases('executed')]) {
+    const lack = face.lacks[item.id] ?? (item.together ? face.seesOneCallAtATime : undefined)
     const name = `${face.name}: ${item.name}${lack === undefined ? '' : ` (${lack})`}`
     prove(name, () => tellCase(face, runtime, itemFor(face, item)), { skip: lack !== undefined })
   }
@@ -20,9 +21,12 @@ export function tellCases(face: Face, runtime: Runtime, prove: Prove): void {
 
 /** The case as it goes through a face that sees less of an agent than the others do. */
 function itemFor({ judgesOnlyCalls, seesOneCallAtATime }: Face, item: Case): Case {
-  const { expected, subAgent, turns } = item
+  const { contracts, expected, subAgent, turns } = item
   const inOrder = (ledger: readonly string[]) => (seesOneCallAtATime === undefined ? ledger : oneByOne(ledger))
-  const everything = expected.offered.at(-1) ?? ['look', 'pay']
+  const everything =
+    item.outcomes === undefined
+      ? (expected.offered.at(-1) ?? ['look', 'pay'])
+      : contracts.map(({ tool }) => tool).sort()
   const requests = turns.reduce((sum, { failures = 0 }) => sum + failures + 1, 0)
   return {
     ...item,
@@ -86,8 +90,12 @@ interface Told {
 }
 
 function storyOf(face: Face, runtime: Runtime, item: Case, told: Told): Story {
+  const outcomes = outcomesOf(item)
   const tool = (name: string) => (args: object) => {
     told.ran.push(`${name} ${JSON.stringify(args)}`)
+    const outcome = outcomes.run(name, args)
+    if (outcome?.fails) throw new Error(`${name} is broken`)
+    if (outcome !== undefined) return outcome.result
     if (item.failing?.includes(name)) throw new Error(`${name} is broken`)
     if (item.hanging?.includes(name)) return new Promise(() => {})
     return item.silent?.includes(name) ? undefined : { done: name }
@@ -101,7 +109,10 @@ function storyOf(face: Face, runtime: Runtime, item: Case, told: Told): Story {
   const story: Story = {
     // A program changes what it was given, and the cases are told more than once.
     turns: structuredClone(item.turns),
-    tools: { look: tool('look'), pay: tool('pay') },
+    tools:
+      item.outcomes === undefined
+        ? { look: tool('look'), pay: tool('pay') }
+        : Object.fromEntries(item.contracts.map((contract) => [contract.tool, tool(contract.tool)])),
     stream: item.stream ?? false,
     changed: item.changed ?? {},
     changedInPlace: item.changedInPlace ?? {},
@@ -111,9 +122,9 @@ function storyOf(face: Face, runtime: Runtime, item: Case, told: Told): Story {
       apiKey: runtime.key,
       fetch: send,
       agent: 'frameworks',
-      onCheckpoint: ({ checkpoint_id }) => ({
-        checkpoint_id,
-        decision: 'approve',
+      onCheckpoint: (request) => ({
+        checkpoint_id: request.checkpoint_id,
+        decision: outcomes.answer(request),
         decided_by: 'ann',
         decided_at: new Date().toISOString(),
       }),
@@ -121,6 +132,25 @@ function storyOf(face: Face, runtime: Runtime, item: Case, told: Told): Story {
     },
   }
   return item.subAgent === undefined ? story : withSubAgent(face, story, item.subAgent, told)
+}
+
+/** What becomes of the next call of a tool with these arguments; one that a person refuses does not run. */
+function outcomesOf({ outcomes = {} }: Case) {
+  const left = new Map(Object.entries(outcomes).map(([call, list]) => [call, [...list]]))
+  const answers = new Map<string, 'approve' | 'deny'>()
+  const listOf = (name: string, args: unknown) => left.get(`${name} ${JSON.stringify(args)}`) ?? []
+  return {
+    run: (name: string, args: unknown) => listOf(name, args).shift(),
+    /** A call may have several questions. */
+    answer({ checkpoint_id, tool_name, arguments: args }: ApprovalRequest) {
+      const [call = ''] = checkpoint_id.split('#')
+      const list = listOf(tool_name, args)
+      const answer = answers.get(call) ?? (list[0]?.answer === 'deny' ? 'deny' : 'approve')
+      if (answer === 'deny' && !answers.has(call)) list.shift()
+      answers.set(call, answer)
+      return answer
+    },
+  }
 }
 
 const ASKING: WorkflowDefinition = {

@@ -58,6 +58,8 @@ export const limits = {
   'isolation.controls': 'A claim, a label, a tool filter, an end and a bypass need no plan and no thread; a claim gives a lease as long as the proposal did',
   'isolation.same': 'A request is decided the same in place and in a thread',
   'isolation.written': 'Of a request that was given up after it began to write, the reply says 503, so that the client asks again and finds what was written',
+  'isolation.ended':
+    'A thread that ends while it answers, before or after its write, loses nothing and does nothing twice: the client asks again and hears what was decided',
   'isolation.memory': 'What earlier requests left in the memory of a thread is no fault of the next one: it is tried once more in a new thread',
   'limit.fair.time': 'Of those who wait for a thread, who used the threads least comes next, and nobody has all of them',
   'limit.fair.erasures': 'Nothing is locked while what was learned of a session is taken out of it: meanwhile the session can be killed',

@@ -49,7 +49,8 @@ export const resourcesRecords = {
   'condition.unknown': 'A condition that cannot be told, because a value is missing, of another type or not known yet, does not get around its rule',
   'condition.labels':
     'A rule can depend on the labels of the session and a label be added under conditions; one that an earlier call of the same response may add counts as unknown',
-  'condition.narrowing': 'Conditions hide a tool only if they all hold before its arguments are known',
+  'condition.narrowing':
+    'Conditions hide a tool only if they all hold before its arguments are known; one that the provider runs, whose calls nobody judges, unless one of them fails',
   'condition.counts': 'A rule whose conditions fail counts nothing, uses nothing up and demands no key and no amount',
   'condition.message':
     'What the owner of a rule says stands in place of our advice, and never of the fact; where a condition could not be told, the remedy says why the rule applies',
@@ -68,7 +69,7 @@ export const resourcesRecords = {
   'condition.refused-call':
     'A call that a person has refused is blocked and not asked about again, unless `ask_again` says so; timeouts and missing callbacks are no refusals, and refusals count as repetitions',
   'condition.each':
-    'With `each` the rows of a result bind a value for each key: only keys and values are reported, and rows that differ under one key, lack the value or come after the 512th bind nothing',
+    'With `each` the rows of a result bind a value for each key: only keys and values are reported, and rows that differ under one key, lack the value or come after the 256th bind nothing',
   'contract.refs': 'A contract can require a value equal to one bound earlier',
   'capture.metadata.tool-names': 'A metadata capture keeps tool names',
   'capture.metadata.nothing-else': 'A metadata capture keeps no arguments, messages or content',

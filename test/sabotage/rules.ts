@@ -9,6 +9,19 @@ export const ruleSabotages: Bugs = {
       to: "if (!cannotCompare(found) || found !== null) return 'fails'",
     },
     { breaks: 'condition.applies', from: "return one === 'holds'\n  }", to: "return one !== 'holds'\n  }" },
+    { breaks: 'condition.unknown', from: "(type ?? 'string')", to: "'string'" },
+  ],
+  'packages/sdk/src/authority/remote/complete-decision.ts': [
+    {
+      breaks: 'session.add-label',
+      from: 'if (own.reason === null) return withCheckpoints',
+      to: 'return withCheckpoints',
+    },
+    {
+      breaks: 'session.add-label',
+      from: 'return withCheckpoints(decision, own.checkpoints)',
+      to: 'return decision',
+    },
   ],
   'packages/engine/src/judge/rules/scene.ts': [
     { breaks: 'condition.labels', from: "? 'unknown' : false)", to: '? false : false)' },
@@ -64,12 +77,18 @@ export const ruleSabotages: Bugs = {
     { breaks: 'condition.each', from: '+ own.size >= LIMITS.keysPerName', to: '>= LIMITS.keysPerName' },
   ],
   'packages/engine/src/judge/narrow.ts': [
-    { breaks: 'condition.narrowing', from: 'const choose = ifSure(', to: 'const choose = unlessFailing(' },
+    { breaks: 'condition.narrowing', from: ': ifSure(scene)', to: ': unlessFailing(scene)' },
+    {
+      breaks: 'condition.narrowing',
+      from: "kind === 'provider' ? unlessFailing(scene)",
+      to: 'false ? unlessFailing(scene)',
+    },
   ],
   'packages/engine/src/judge/rules/rule.ts': [
     { breaks: 'condition.message', from: '[fact ?? remedy, ...new Set', to: '[...new Set' },
   ],
   'packages/engine/src/compile/prepare-when.ts': [
+    { breaks: 'condition.unknown', from: 'Array.isArray(found) && found.some(isOther)', to: 'false' },
     { breaks: 'condition.old-checkpoints', from: "|| isLenient ? 'fails'", to: "? 'fails'" },
     { breaks: 'condition.refused', from: 'labels.size < 2 && contradictionIn(tests) === null', to: 'labels.size < 2' },
   ],

@@ -44,6 +44,14 @@ export const serverSabotages: Bugs = {
       to: 'if (said === WRITES) return',
     },
   ],
+  'packages/server/src/process/isolation.ts': [
+    { breaks: 'isolation.written', from: 'if (error.hasWritten) {', to: 'if (false) {' },
+    {
+      breaks: 'isolation.ended',
+      from: "new ApiError('UNAVAILABLE', { detail }, RETRY_AFTER)",
+      to: "new ApiError('TOO_COSTLY')",
+    },
+  ],
   'packages/server/src/change/advance.ts': [
     {
       breaks: 'isolation.controls',

@@ -117,7 +117,7 @@ export {
 } from './judge/checkpoint.js'
 export { evaluateProposal } from './judge/evaluate-proposal.js'
 export { LADDER, REASONS_AFTER_THE_DECISION } from './judge/ladder.js'
-export { deniedByControls, type Narrowed, type Narrowing, narrowTools } from './judge/narrow.js'
+export { type Narrowed, type Narrowing, narrowTools } from './judge/narrow.js'
 export {
   checkPreflight,
   judgeInputInvariants,

@@ -32,7 +32,44 @@ const CONTROLS: ['session.add-label' | 'session.narrow', string, (started: Start
   ['session.narrow', 'a filter', ({ session }) => session.narrow(['look'])],
 ]
 
+const UNDER_LABEL: NonNullable<ReplayOptions['contracts']> = [
+  { tool: 'look', side_effect: 'read' },
+  { tool: 'send', side_effect: 'write', argument_value_invariants: [rule({ path: '$.to', equals: 'ann' })] },
+  { tool: 'pay', side_effect: 'write', preconditions: [rule({ requires_prior_tool: 'look' })] },
+  { tool: 'ship', side_effect: 'write', checkpoint: rule({ reason: 'after outside text' }) },
+]
+
+function rule<Rule extends object>(written: Rule) {
+  const message = 'hand it to a colleague'
+  return { ...written, when: [{ label: 'untrusted' }], ...('reason' in written ? {} : { message }) }
+}
+
 for (const [level, options] of LEVELS) {
+  proves('session.add-label', `a label set meanwhile holds in the conditions of all rules, at ${level}`, async () => {
+    const asked: string[] = []
+    const blocked: unknown[] = []
+    const onCheckpoint: NonNullable<ReplayOptions['onCheckpoint']> = ({ checkpoint_id, tool_name }) => {
+      asked.push(tool_name)
+      return { checkpoint_id, decision: 'deny', decided_by: 'ann', decided_at: new Date().toISOString() }
+    }
+    const tools = { look: () => 1, send: () => 1, pay: () => 1, ship: () => 1 }
+    const onBlock: NonNullable<ReplayOptions['onBlock']> = ({ blocked: blocks }) =>
+      blocked.push(...blocks.map(({ tool_name, reason, remedy }) => [tool_name, reason, remedy]))
+    const given = { ...options(), contracts: UNDER_LABEL, tools, onCheckpoint, onBlock, gate: 'strip_partial' as const }
+    const { session, ask, provider } = { ...agent.start(given), provider: agent.provider }
+    provider.answerWith(() => {
+      session.addLabel('untrusted')
+      return calls(['send', { to: 'eve' }], ['pay', {}], ['ship', {}], ['look', {}])
+    })
+    expect(callNames(await ask(['look', 'send', 'pay', 'ship']))).toEqual(['look'])
+    expect(asked).toEqual(['ship'])
+    expect(blocked).toEqual([
+      ['send', 'argument_value_mismatch', expect.stringContaining('hand it to a colleague')],
+      ['pay', 'precondition_not_met', expect.stringContaining('hand it to a colleague')],
+      ['ship', 'checkpoint_denied', expect.any(String)],
+    ])
+  })
+
   for (const [id, what, act] of CONTROLS) {
     proves(id, `${what} that is set while the model is asked holds for its answer, at ${level}`, async () => {
       const { session, ask, ran } = begin(options(), act)

@@ -10,6 +10,13 @@ export interface PostgresProxy {
   /** Breaks every connection and refuses new ones, until `resume`. */
   cut(): void
   resume(): void
+  /**
+   * Keeps the next statement whose text is like this, or the answer to it once it was done, and all that follows on its
+   * connection. Resolves when that is so.
+   */
+  hold(text: RegExp, what: 'request' | 'answer'): Promise<void>
+  /** Waits for no statement any more. What was kept stays so. */
+  release(): void
   /** From now on the answer to the next COMMIT, or to the next statement outside a transaction, is never delivered. */
   loseNextAnswer(): void
   close(): Promise<void>
@@ -25,6 +32,7 @@ export async function startPostgresProxy(databaseUrl: string): Promise<PostgresP
   let executed = 0
   let isCut = false
   let losing = false
+  let held: { readonly text: RegExp; readonly what: 'request' | 'answer'; readonly done: () => void } | null = null
   let awaited: { readonly executed: number; readonly act: () => void } | null = null
   const server = createServer((client) => {
     if (isCut) {
@@ -33,6 +41,9 @@ export async function startPostgresProxy(databaseUrl: string): Promise<PostgresP
     }
     const upstream = connect({ host: target.hostname, port: Number(target.port || 5432) })
     let isDeaf = false
+    let isHeld = false
+    let heldAnswer: (() => void) | null = null
+    let isSilent = false
     const count = countMessages((type) => {
       if (type === EXECUTE || type === QUERY) executed += 1
     })
@@ -50,7 +61,17 @@ export async function startPostgresProxy(databaseUrl: string): Promise<PostgresP
     }
     client.on('data', (chunk) => {
       const before = executed
+      if (held?.text.test(chunk.toString('latin1'))) {
+        if (held.what === 'answer') heldAnswer = held.done
+        else {
+          isHeld = true
+          held.done()
+        }
+        held = null
+      }
+      if (isHeld) return
       count(chunk)
+      if (heldAnswer !== null && executed > before) isSilent = true
       if (awaited !== null && executed >= awaited.executed) {
         const { act } = awaited
         awaited = null
@@ -63,7 +84,8 @@ export async function startPostgresProxy(databaseUrl: string): Promise<PostgresP
       upstream.write(chunk)
     })
     upstream.on('data', (chunk) => {
-      if (!isDeaf) client.write(chunk)
+      if (isSilent) heldAnswer?.()
+      else if (!isDeaf) client.write(chunk)
       // What was sent has been done by now; the connection breaks instead of telling.
       else client.destroy()
     })
@@ -86,6 +108,13 @@ export async function startPostgresProxy(databaseUrl: string): Promise<PostgresP
     },
     resume: () => {
       isCut = false
+    },
+    hold: (text, what) =>
+      new Promise((done) => {
+        held = { text, what, done }
+      }),
+    release: () => {
+      held = null
     },
     loseNextAnswer: () => {
       losing = true

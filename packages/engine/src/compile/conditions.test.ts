@@ -154,6 +154,15 @@ proves('condition.remarks', 'conditions that do less than they seem to', () => {
     `tool: x\narguments: { type: object, properties: { n: { type: number } }${required} }\ncheckpoint: { when: [{ path: $.n, gt: 1 }], reason: r }\n`
   expect(remarksOf(asks(''))).toEqual([expect.stringContaining('not_asked_when_missing: x: nobody is asked')])
   expect(remarksOf(asks(', required: [n]'))).toEqual([])
+  const asksAbout = (when: string, required: string, to = '{}') =>
+    `tool: x\narguments: { type: object, properties: { to: ${to} }, required: [${required}] }\ncheckpoint: { when: [${when}], reason: r }\n`
+  const each = '{ path: "$.to[*]", not_regex: "@example.com$" }'
+  expect(remarksOf(asksAbout(each, ''))).toEqual([expect.stringContaining('nobody is asked about a call without $.to:')])
+  expect(remarksOf(asksAbout(each, 'to'))).toEqual([expect.stringContaining('nobody is asked where $.to is of another')])
+  expect(remarksOf(asksAbout(each, 'to', '{ type: array }'))).toEqual([])
+  const one = '{ path: $.to, equals: eve }'
+  expect(remarksOf(asksAbout(one, 'to'))).toEqual([expect.stringContaining('nobody is asked where $.to is of another')])
+  expect(remarksOf(asksAbout(one, 'to', '{ type: string }'))).toEqual([])
 })
 
 proves('condition.remarks', 'only rules that always apply make a tool uncallable', () => {
@@ -227,4 +236,12 @@ test('an old contract compiles to what it was, and one label or hours in a list 
   expect(labels('[{ label: b }, a]')).toEqual(labels('[a, b]'))
   const hours = '{ time_zone: UTC, allow: [{ from: "08:00", to: "09:00" }] }'
   expect(planOf(`tool: x\nhours: [${hours}]\n`)).toEqual(planOf(`tool: x\nhours: ${hours}\n`))
+})
+
+test('a path with brackets outside of quotes is one mistake, and the message says what to write', () => {
+  const binds = 'binds: [{ name: a, each: $.rows[*], key: $.id, path: $.a }]'
+  expect(errorsOf([`tool: x\n${binds}\n`])).toEqual([
+    expect.stringMatching(/^0.yaml:2: .*\(put the path into quotes, such as "\$\.items\[\*\]\.price"\)$/),
+  ])
+  expect(errorsOf(['tool: x\nbinds: [{ name: a ]\n'])[0]).toContain('(correct the YAML or JSON syntax here)')
 })

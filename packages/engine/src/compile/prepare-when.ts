@@ -7,6 +7,7 @@ import {
 } from '@countersign/protocol'
 import { type CannotJudge, prepareOperator } from '../contract/operators.js'
 import type { Conditional, ConditionTest, PreparedCondition } from '../contract/when/condition.js'
+import { jsonTypeOf } from '../json/json-type.js'
 import { contradictionIn } from './empty-rule.js'
 import { preparePath } from './prepare-invariant.js'
 import { fixForOperand } from './report/fixes.js'
@@ -98,14 +99,16 @@ function prepareTests(condition: Condition, use: WhenUse): ConditionTest[] | nul
 
 const EQUALITIES: ReadonlySet<Operator> = new Set(['equals', 'not_equals', 'one_of', 'not_one_of'])
 
-/** A value of another type than every operand is not compared with them. */
+/** A value of another type than every operand is not compared with them, nor is a list with such an item. */
 function comparing(operator: Operator, operand: JsonValue, cannotJudge: CannotJudge): CannotJudge {
+  if (operator === 'contains') {
+    const isOther = (item: JsonValue) => jsonTypeOf(item) !== jsonTypeOf(operand)
+    return (found) => cannotJudge(found) || (Array.isArray(found) && found.some(isOther))
+  }
   if (!EQUALITIES.has(operator)) return cannotJudge
-  const types = new Set((operator.endsWith('one_of') ? (operand as JsonValue[]) : [operand]).map(typeOf))
-  return (found) => !types.has(typeOf(found))
+  const types = new Set((operator.endsWith('one_of') ? (operand as JsonValue[]) : [operand]).map(jsonTypeOf))
+  return (found) => !types.has(jsonTypeOf(found))
 }
-
-const typeOf = (value: JsonValue): string => (Array.isArray(value) ? 'array' : value === null ? 'null' : typeof value)
 
 /** Of a bound value only a hash is kept, and itself only of numbers and booleans. */
 const OF_BOUND: ReadonlySet<Operator> = new Set([...EQUALITIES, 'exists', 'gt', 'gte', 'lt', 'lte'])

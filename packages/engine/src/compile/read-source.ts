@@ -9,6 +9,7 @@ import {
   type Pair,
   type Scalar,
   visit,
+  type YAMLError,
   type YAMLMap,
 } from 'yaml'
 import { checkStrictValue } from '../json/strict-json.js'
@@ -62,16 +63,12 @@ export function readSource(source: ContractSource): SourceReading {
   try {
     const document = parseYaml(source.text, { stringKeys: true, uniqueKeys: false }, lines)
     if (document === null) return fail('the file is nested too deeply', 'flatten it', 1)
-    const faults = [...document.errors, ...document.warnings].slice(0, MAX_FAULTS)
+    const faults = firstOfLines([...document.errors, ...document.warnings], lines)
     if (faults.length > 0) {
-      const notes = faults.map((fault) => {
-        const { line } = lines.linePos(fault.pos[0])
-        return {
-          file,
-          line,
-          path: '',
-          ...(FAULTS[fault.code] ?? { message: firstLine(fault.message), fix: FIXES.syntax }),
-        }
+      const text = source.text.split('\n')
+      const notes = faults.map(([line, { code, message }]) => {
+        const fix = UNQUOTED_PATH.test(text[line - 1]?.slice(0, LONGEST_LINE) ?? '') ? FIXES.quotes : FIXES.syntax
+        return { file, line, path: '', ...(FAULTS[code] ?? { message: firstLine(message), fix }) }
       })
       return { ok: false, notes }
     }
@@ -154,8 +151,22 @@ function lineOf(node: unknown, lines: LineCounter): number | null {
   return range === undefined || range === null ? null : lines.linePos(range[0]).line
 }
 
-/** One mistake in YAML causes many errors. */
+/** The first fault of each line: one mistake in YAML causes many. */
+function firstOfLines<Fault extends YAMLError>(faults: readonly Fault[], lines: LineCounter): [number, Fault][] {
+  const first = new Map<number, Fault>()
+  for (const fault of faults) {
+    const { line } = lines.linePos(fault.pos[0])
+    if (!first.has(line)) first.set(line, fault)
+    if (first.size === MAX_FAULTS) break
+  }
+  return [...first]
+}
+
 const MAX_FAULTS = 5
+
+/** A path with brackets, which YAML takes for a list. */
+const UNQUOTED_PATH = /[\s,{[]\$[^\s"',]*\[/
+const LONGEST_LINE = 1_024
 
 /** Errors whose message in the library is meant for its callers. */
 const FAULTS: Readonly<Record<string, { readonly message: string; readonly fix: string }>> = {

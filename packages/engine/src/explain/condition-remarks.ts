@@ -78,10 +78,14 @@ const liftedByLabel = each('label_lifts_rule', ({ label, exists }, _, around, ru
 
 const notAsked = each('not_asked_when_missing', (condition, contract, _, rule) => {
   if (rule !== 'checkpoint' || condition.path === undefined || condition.exists === false) return null
-  const facts = factsOf(condition, contract)
-  return facts === null || facts.isRequired
-    ? null
-    : `nobody is asked about a call without ${condition.path}: require it in the schema`
+  const [list] = /^\$(?:\.\w+)+(?=\[\*\])/.exec(condition.path) ?? []
+  const facts = factsOf(list === undefined ? condition : { path: list }, contract)
+  if (facts === null) return null
+  const path = list ?? condition.path
+  if (!facts.isRequired) return `nobody is asked about a call without ${path}: require it in the schema`
+  const isTyped = facts.type !== undefined || facts.values !== null
+  if (isTyped || (list === undefined && condition.equals === undefined && condition.one_of === undefined)) return null
+  return `nobody is asked where ${path} is of another type: give its type in the schema`
 })
 
 export const CONDITION_CHECKS: readonly Check[] = [avoidable, alwaysHolds, neverAdded, liftedByLabel, notAsked]

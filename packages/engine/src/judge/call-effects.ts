@@ -4,6 +4,7 @@ import { type ResourceMode, renderResource } from '../contract/resource.js'
 import { decimalText, isAmount } from '../json/decimal.js'
 import { saltedHash } from '../json/hash.js'
 import type { CompiledPath } from '../json/json-path.js'
+import { jsonTypeOf } from '../json/json-type.js'
 import { lookUp, setEntry } from '../json/look-up.js'
 import { slotOf } from '../state/kept-values.js'
 import type { Amounts } from './rules/amounts.js'
@@ -187,7 +188,9 @@ export function establishedValues(
 export function factOf(value: JsonValue, salt: string): Fact {
   const hash = saltedHash(salt, value)
   if (isAmount(value)) return { hash, decimal: decimalText(value) }
-  return typeof value === 'boolean' ? { hash, boolean: value } : { hash }
+  if (typeof value === 'boolean') return { hash, boolean: value }
+  const type = jsonTypeOf(value)
+  return type === 'string' || type === 'boolean' ? { hash } : { hash, type }
 }
 
 /** A resource that a call holds. */

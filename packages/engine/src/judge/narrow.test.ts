@@ -155,3 +155,31 @@ describe('narrowing', () => {
     ])
   })
 })
+
+proves(
+  'condition.narrowing',
+  'a tool that the provider runs is hidden unless a condition fails: nobody judges its calls',
+  () => {
+    const when = '[{ path: $.query, not_one_of: [weather] }]'
+    const compiled = compilePlan({
+      contracts: [
+        { file: 'a.yaml', text: `tool: web_search\nlabels: { deny_when: [{ label: secret, when: ${when} }] }\n` },
+      ],
+    })
+    if (!compiled.ok) throw new Error(JSON.stringify(compiled.errors))
+    const narrowed = (kind: 'function' | 'provider', labels: readonly string[]) =>
+      narrowTools({
+        plan: compiled.plan,
+        state: { ...fresh, labels },
+        tools: [{ name: 'web_search', kind }],
+        unmatchedPolicy: 'block',
+        agent: null,
+        nowMs: 0,
+      }).removed
+    expect(narrowed('provider', ['secret'])).toEqual([
+      { tool: 'web_search', reason: 'label_gate', detail: expect.stringContaining('secret'), contract_file: 'a.yaml' },
+    ])
+    expect(narrowed('provider', [])).toEqual([])
+    expect(narrowed('function', ['secret'])).toEqual([])
+  },
+)

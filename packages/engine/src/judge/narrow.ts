@@ -1,6 +1,5 @@
 import type { Block, JsonValue, NarrowedTool, NarrowingReason, UnmatchedPolicy } from '@countersign/protocol'
 import type { Plan, PreparedContract } from '../contract/plan.js'
-import type { ToolCall } from '../response/tool-call.js'
 import type { SessionState } from '../state/state.js'
 import { EMPTY_TALLY } from '../state/tally.js'
 import {
@@ -13,7 +12,6 @@ import {
   unmatchedTool,
 } from './rules/access.js'
 import type { SharedCounts } from './rules/draws.js'
-import { argumentInvariants } from './rules/invariants.js'
 import { preconditionMissing } from './rules/order.js'
 import { illegalPhase } from './rules/phase.js'
 import { block, type ToolContext } from './rules/rule.js'
@@ -46,16 +44,19 @@ export function narrowTools(narrowing: Narrowing): Narrowed {
   const { plan, shared, nowMs } = narrowing
   const usedUp = limitsUsedUp(plan, shared ?? null, nowMs)
   const { state, principal } = narrowing
-  const choose = ifSure(sceneOf({ state, tally: EMPTY_TALLY, principal, salt: null }, null))
+  const scene = sceneOf({ state, tally: EMPTY_TALLY, principal, salt: null }, null)
   const allowed: string[] = []
   const removed: NarrowedTool[] = []
   // A request may name a tool more than once.
   const known = new Map<string, NarrowedTool | null>()
-  for (const { name } of narrowing.tools) {
-    let gone = known.get(name)
+  for (const { name, kind } of narrowing.tools) {
+    // Nobody judges the calls of the provider's own tools before they run.
+    const choose = kind === 'provider' ? unlessFailing(scene) : ifSure(scene)
+    const asked = `${kind} ${name}`
+    let gone = known.get(asked)
     if (gone === undefined) {
       gone = removal(contextOf(narrowing, name, choose), { usedUp, choose })
-      known.set(name, gone)
+      known.set(asked, gone)
     }
     if (gone === null) allowed.push(name)
     else removed.push(gone)
@@ -63,7 +64,6 @@ export function narrowTools(narrowing: Narrowing): Narrowed {
   return { allowed, removed }
 }
 
-/** With the rules that surely apply, whatever the arguments are. */
 const contextOf = (
   { plan, state, isTimed, shared, ...narrowing }: Narrowing,
   tool: string,
@@ -127,18 +127,4 @@ function removal(context: ToolContext, known: Known): NarrowedTool | null {
     return { tool: context.tool, reason, ...detail, ...file }
   }
   return null
-}
-
-/** A call that was allowed, with labels or a filter that whoever allowed it did not know. */
-export interface ControlledCall extends Omit<Narrowing, 'tools' | 'shared'> {
-  readonly salt: string
-  readonly call: ToolCall
-}
-
-/** Why such a call may not run: rules that nothing but labels and filters can have changed the answer of. */
-export function deniedByControls({ call, salt, ...about }: ControlledCall): Block | null {
-  const { state, principal } = about
-  const scene = sceneOf({ state, tally: EMPTY_TALLY, principal, salt }, call.arguments)
-  const context = contextOf({ ...about, tools: [] }, call.name, unlessFailing(scene))
-  return labelGate(context) ?? manualFilter(context) ?? argumentInvariants({ ...context, call })
 }

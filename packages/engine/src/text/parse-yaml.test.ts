@@ -29,7 +29,7 @@ test('as deep as JSON may be is read', () => {
 test('a long line with a fault in every word is refused without showing it for each of them', () => {
   const started = process.cpuUsage()
   const compiled = compilePlan({ contracts: [{ file: 'faults.yaml', text: '- !!a &b '.repeat(20_000) }] })
-  expect(compiled).toMatchObject({ ok: false, errors: [{ line: 1 }, {}, {}, {}, {}] })
+  expect(compiled).toMatchObject({ ok: false, errors: [{ line: 1 }] })
   // It was twenty-six seconds.
   expect(process.cpuUsage(started).user / 1_000).toBeLessThan(12_000)
 })

@@ -18,6 +18,8 @@ export const factSchema = z.strictObject({
   hash: hashSchema,
   decimal: decimalSchema.optional(),
   boolean: z.boolean().optional(),
+  /** Of what is neither text nor kept itself: nothing, a list, an object, or a number that cannot be added up. */
+  type: z.enum(['null', 'array', 'object', 'number']).optional(),
 })
 export type Fact = z.infer<typeof factSchema>
 

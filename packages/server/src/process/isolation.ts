@@ -63,15 +63,19 @@ export function takeOver(
   if (reply.runWaits) judgeRuns()
 }
 
-export function createIsolation(parts: ProcessParts, start: Pick<IsolatedStart, 'config' | 'databaseUrl'>): Isolation {
-  const pool = (limits: PoolLimits, isNiced: boolean): ThreadPool<RequestTasks> =>
-    createThreadPool<RequestTasks>(PROGRAM, limits, {
+export function createIsolation(
+  parts: ProcessParts,
+  start: Pick<IsolatedStart, 'config' | 'databaseUrl'>,
+  limits: { readonly quick: PoolLimits; readonly slow: PoolLimits } = { quick: QUICK, slow: SLOW },
+): Isolation {
+  const pool = (own: PoolLimits, isNiced: boolean): ThreadPool<RequestTasks> =>
+    createThreadPool<RequestTasks>(PROGRAM, own, {
       data: (): IsolatedStart => ({ ...start, isNiced }),
       // The database may be described by variables of its own (PGPASSWORD).
       env: SHARE_ENV,
     })
-  const quick = pool(QUICK, false)
-  const slow = pool(SLOW, true)
+  const quick = pool(limits.quick, false)
+  const slow = pool(limits.slow, true)
   return {
     answer: async (request, { isSlow, isOwed }) => {
       const { tenantId } = request.tenant
@@ -98,7 +102,7 @@ export function createIsolation(parts: ProcessParts, start: Pick<IsolatedStart, 
 }
 
 /** A request that may have been written is answered 503: sent again, it finds its write. */
-function failed(error: TaskFailed, log: Services['log']): ApiError {
+export function failed(error: TaskFailed, log: Services['log']): ApiError {
   log.warn({ error }, 'a request was given up')
   if (error.hasWritten) {
     const detail = 'the request was interrupted while it was being written; send it again'

@@ -10,6 +10,7 @@ export const FIXES = {
   value: 'correct the value',
   repeated: 'remove one of them',
   one_contract_per_tool: 'keep one contract per tool',
+  quotes: 'put the path into quotes, such as "$.items[*].price"',
   syntax: 'correct the YAML or JSON syntax here',
 } as const
 

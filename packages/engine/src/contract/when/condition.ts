@@ -2,6 +2,7 @@ import type { Fact, JsonValue, Operator } from '@countersign/protocol'
 import { compareDecimals, decimalText } from '../../json/decimal.js'
 import { saltedHash } from '../../json/hash.js'
 import type { CompiledPath } from '../../json/json-path.js'
+import { type JsonType, jsonTypeOf } from '../../json/json-type.js'
 
 /** Whether a condition holds, fails, or cannot be told. A rule is skipped only where a condition fails. */
 export type Answer = 'holds' | 'fails' | 'unknown'
@@ -149,7 +150,7 @@ function compareFact(operator: Operator, operand: JsonValue, fact: Fact | undefi
   const isListed = list.some((item) => saltedHash(salt, item) === fact.hash)
   const isNegative = operator === 'not_equals' || operator === 'not_one_of'
   if (isListed !== isNegative) return 'holds'
-  return isListed || list.some((item) => mayBeOfType(item, fact)) ? 'fails' : 'unknown'
+  return isListed || list.some((item) => jsonTypeOf(item) === typeOfFact(fact)) ? 'fails' : 'unknown'
 }
 
 const SIGNS: ReadonlyMap<Operator, (order: number) => boolean> = new Map([
@@ -159,8 +160,6 @@ const SIGNS: ReadonlyMap<Operator, (order: number) => boolean> = new Map([
   ['lte', (order: number) => order <= 0],
 ])
 
-function mayBeOfType(item: JsonValue, { decimal, boolean }: Fact): boolean {
-  if (decimal !== undefined) return typeof item === 'number'
-  if (boolean !== undefined) return typeof item === 'boolean'
-  return typeof item !== 'number' && typeof item !== 'boolean'
-}
+/** Facts of an older version say less. */
+const typeOfFact = ({ decimal, boolean, type }: Fact): JsonType =>
+  decimal !== undefined ? 'number' : boolean !== undefined ? 'boolean' : (type ?? 'string')

@@ -53,6 +53,8 @@ export interface LocalSession {
   /** Repeats that the server refused to prepare a request. */
   blockTurn(body: LedgerBody<'turn_blocked'>): void
   propose(proposal: ProposalRequest, ids: MadeIds): ProposalVerdict
+  /** What this copy would have decided about the same response. */
+  judge(proposal: ProposalRequest, decisions: readonly Decision[]): readonly Decision[]
   /** Repeats what the server decided about the same response. Throws when this copy would have decided otherwise. */
   follow(proposal: ProposalRequest, decisions: readonly Decision[], proposalId: string): void
   receive(receipts: readonly Receipt[]): void
@@ -138,6 +140,16 @@ export function createLocalSession(options: LocalSessionOptions, start?: Session
       keepsHashes: options.keepsHashes,
     })
   }
+  /** With the ids that the server gave the calls. */
+  const evaluateAs = (
+    proposal: ProposalRequest,
+    decisions: readonly Decision[],
+    proposalId: string,
+    atMs: number,
+  ): Verdict => {
+    const ids = new Map(decisions.map(({ index, pending_call_id: id }) => [index, id]))
+    return evaluate(proposal, { proposalId, pendingCallId: (index) => ids.get(index) ?? '' }, atMs)
+  }
   const narrow = (tools: PreflightRequest['tools'], shared?: SharedCounts) =>
     narrowTools({
       plan,
@@ -181,12 +193,12 @@ export function createLocalSession(options: LocalSessionOptions, start?: Session
       record(verdict, atMs)
       return { by: 'local', outcome: verdict.outcome, decisions: verdict.decisions }
     },
+    judge: (proposal, decisions) => evaluateAs(proposal, decisions, '', nowMs()).decisions,
     follow(proposal, decisions, proposalId) {
-      const decided = new Map(decisions.map((decision) => [decision.index, decision]))
-      const pendingCallId = (index: number): string => decided.get(index)?.pending_call_id ?? ''
       const atMs = nowMs()
-      const verdict = evaluate(proposal, { proposalId, pendingCallId }, atMs)
-      const agrees = verdict.decisions.every(({ index, decision }) => decided.get(index)?.decision === decision)
+      const verdict = evaluateAs(proposal, decisions, proposalId, atMs)
+      const decided = new Map(decisions.map(({ index, decision }) => [index, decision]))
+      const agrees = verdict.decisions.every(({ index, decision }) => decided.get(index) === decision)
       if (!agrees) throw new Error('the server knows something about the session that this replica does not')
       record(verdict, atMs)
     },

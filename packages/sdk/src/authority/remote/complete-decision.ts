@@ -1,13 +1,7 @@
-import {
-  deniedByControls,
-  type Plan,
-  type ReadResponse,
-  type SessionState,
-  triggeredCheckpoints,
-} from '@countersign/engine'
-import type { Block, Decision } from '@countersign/protocol'
+import { type Plan, type ReadResponse, triggeredCheckpoints } from '@countersign/engine'
+import type { Decision } from '@countersign/protocol'
 import type { ProposalRequest } from '../authority.js'
-import type { LocalSession, LocalSessionOptions } from '../local/local-session.js'
+import { blockedDecision } from '../blocked-decision.js'
 
 /**
  * Adds what the server does not know or store: the file of a contract, and the values of the request. Conditions of
@@ -35,28 +29,21 @@ function withOwnCheckpoints(decision: Decision, plan: Plan, { calls }: ReadRespo
   if (idPrefix === null || !asksPeople(plan, tool)) return decision
   const args = calls.find((call) => call.index === index)?.arguments
   if (args == null) return decision
+  return withCheckpoints(decision, triggeredCheckpoints(plan, { tool, arguments: args, idPrefix }, []))
+}
+
+function withCheckpoints(decision: Decision, own: Decision['checkpoints']): Decision {
   const known = new Set(decision.checkpoints.map(({ checkpoint_id }) => checkpoint_id))
-  const own = triggeredCheckpoints(plan, { tool, arguments: args, idPrefix }, [])
   const missing = own.filter(({ checkpoint_id }) => !known.has(checkpoint_id))
   if (missing.length === 0) return decision
   return { ...decision, checkpoint_required: true, checkpoints: [...decision.checkpoints, ...missing] }
 }
 
-interface Denying extends Pick<LocalSession, 'salt' | 'principal'> {
-  readonly state: SessionState
-}
-
-/** Why calls may not run any more, by index: labels and filters take effect here at once, on the server later. */
-export function deniedSince(
-  { identity, plan, nowMs }: LocalSessionOptions,
-  { state, salt, principal }: Denying,
-  { read }: ProposalRequest,
-): ReadonlyMap<number, Block> {
-  const { unmatchedPolicy, agent } = identity
-  const about = { plan, state, salt, unmatchedPolicy, principal, agent, nowMs: nowMs() }
-  const denied = read.calls.flatMap((call): [number, Block][] => {
-    const block = deniedByControls({ ...about, call })
-    return block === null ? [] : [[call.index, block]]
-  })
-  return new Map(denied)
+/** Labels and filters take effect here at once, on the server later: what they block meanwhile, or ask about. */
+export function underControls(decision: Decision, here: readonly Decision[]): Decision {
+  const own = here.find(({ index }) => index === decision.index)
+  if (decision.decision !== 'allow' || own === undefined) return decision
+  if (own.reason === null) return withCheckpoints(decision, own.checkpoints)
+  const { reason, remedy, failures, reasons } = own
+  return { ...blockedDecision(decision, reason, remedy ?? ''), failures, reasons }
 }

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import type { Block, PendingCallView, Receipt, SessionStatus } from '@countersign/protocol'
+import type { PendingCallView, Receipt, SessionStatus } from '@countersign/protocol'
 import { messageOf } from '../../base/diagnostics.js'
 import { ReplayContractError, ReplayUnavailableError } from '../../base/errors.js'
 import { singleFlight } from '../../base/single-flight.js'
@@ -11,12 +11,11 @@ import type {
   ProposalRequest,
   ProposalVerdict,
 } from '../authority.js'
-import { blockedDecision } from '../blocked-decision.js'
 import type { LocalSession } from '../local/local-session.js'
 import { errorOf, type StopReason } from '../refusals.js'
 import { type CallLimits, ServiceFailure, ServiceRefusal, ServiceThrottled } from '../transport.js'
 import { askAboutDoubt, type OnInDoubt, receiptsOfUnseen } from './catch-up.js'
-import { completeDecision, deniedSince } from './complete-decision.js'
+import { completeDecision, underControls } from './complete-decision.js'
 import { createControls } from './controls.js'
 import { createLink, type LinkOptions } from './link.js'
 import { awayIn, liveIn, type Mode } from './mode.js'
@@ -139,23 +138,14 @@ export function createRemote(options: RemoteOptions): Authority {
 
   async function judgeOnServer(proposal: ProposalRequest): Promise<ProposalVerdict> {
     const { usage, model } = proposal.read
-    const denied = controls.hasUnsent()
-      ? deniedSince(
-          local,
-          { state: current().state(), salt: saltOf('server'), principal: mirror().principal },
-          proposal,
-        )
-      : NONE
+    const mirrored = controls.hasUnsent() ? mirror().fork({ watches: local.watches }) : null
     const used = { model: model ?? proposal.prepared.request.model, usage }
     const reply = await exchange(
       (server) => server.propose(proposal, used, onError === 'block' ? PATIENT : undefined),
       ({ decisions, proposal_id }) => follow((session) => session.follow(proposal, decisions, proposal_id)),
     )
-    const decisions = reply.decisions.map((decision) => {
-      const block = decision.decision === 'allow' ? denied.get(decision.index) : undefined
-      if (block !== undefined) return blockedDecision(decision, block.reason, block.remedy)
-      return completeDecision(decision, plan, proposal)
-    })
+    const here = mirrored?.judge(proposal, reply.decisions) ?? []
+    const decisions = reply.decisions.map((decision) => underControls(completeDecision(decision, plan, proposal), here))
     return { by: 'server', outcome: reply.outcome, decisions }
   }
 
@@ -300,8 +290,6 @@ export function createRemote(options: RemoteOptions): Authority {
     },
   }
 }
-
-const NONE: ReadonlyMap<number, Block> = new Map()
 
 const STATUS_AFTER: Readonly<Partial<Record<StopReason, SessionStatus>>> = {
   killed: 'KILLED',

@@ -1,11 +1,17 @@
 import type { Contract } from '@countersign/protocol'
 import { expect } from 'vitest'
-import { ReplayUnavailableError } from '../../packages/sdk/src/base/errors.js'
-import { proves } from '../support/proves.js'
-import { calls } from '../support/runtime/agent.js'
-import { expectStatus, type GovernedSession, LOOKUP, openSession } from '../support/runtime/governed-session.js'
-import { planOf } from '../support/runtime/plans.js'
-import { withAgentAndRuntime } from '../support/runtime/with-runtime.js'
+import { ReplayUnavailableError } from '../../../packages/sdk/src/base/errors.js'
+import { proves } from '../../support/proves.js'
+import { calls } from '../../support/runtime/agent.js'
+import {
+  expectStatus,
+  type GovernedSession,
+  LOOKUP,
+  openSession,
+  receiptFor,
+} from '../../support/runtime/governed-session.js'
+import { planOf } from '../../support/runtime/plans.js'
+import { withAgentAndRuntime } from '../../support/runtime/with-runtime.js'
 
 const { runtime, agent } = await withAgentAndRuntime({ isolate: 'threads' })
 
@@ -68,6 +74,47 @@ proves('isolation.same', 'a policy is judged in a thread, and decides as in plac
   const session = await openSession(runtime.api(), { plan: planOf([CEDAR]), principal: { id: 'ann' } })
   const { decisions } = await session.decide([LOOKUP])
   expect(decisions.map(({ decision }) => decision)).toEqual(['allow'])
+})
+
+proves('isolation.same', 'a policy that forbids is judged in a thread, and its refusal says no more', async () => {
+  const only = 'permit(principal, action, resource) when { principal.id == "ann" };'
+  const plan = planOf([{ ...PLAIN, policy: { cedar: only } }])
+  const session = await openSession(runtime.api(), { plan, principal: { id: 'eve' } })
+  const { outcome, decisions } = await session.decide([LOOKUP])
+  expect(outcome).toBe('blocked')
+  expect(decisions).toMatchObject([
+    {
+      decision: 'block',
+      reasons: [{ reason: 'policy_denied', remedy: expect.stringMatching(/^This tool is restricted here\./) }],
+      pending_call_id: null,
+    },
+  ])
+  expect((await session.load()).pending).toEqual([])
+})
+
+proves('isolation.same', 'a thread answers word for word what is answered in place', async () => {
+  const limited: Contract = { ...PLAIN, argument_value_invariants: [{ path: '$.order_id', regex: '^A-[0-9]$' }] }
+  const repliesUnder = async (contracts: readonly Contract[]) => {
+    const session = await openSession(runtime.api(), { plan: planOf(contracts) })
+    const replies = []
+    for (const args of [{ order_id: 'A-1' }, { order_id: 'B-2' }, {}]) {
+      const reply = await session.decide([{ name: PLAIN.tool, args }])
+      const decisions = reply.decisions.map(({ pending_call_id, idempotency_key, argument_hash, ...said }) => [
+        said,
+        [pending_call_id, idempotency_key, argument_hash].map((id) => typeof id),
+      ])
+      replies.push({ outcome: reply.outcome, decisions })
+      if (reply.outcome === 'allowed') {
+        const receipts = reply.decisions.map((decision) => receiptFor(decision))
+        session.stateVersion = expectStatus(await session.receipts(receipts), 200).body.state_version
+      }
+    }
+    return replies
+  }
+  const inPlace = await repliesUnder([limited])
+  expect(inPlace.map(({ outcome }) => outcome)).toEqual(['allowed', 'blocked', 'blocked'])
+  // The other contract costs too much for a plan that is judged in place.
+  expect(await repliesUnder([limited, COSTLY])).toEqual(inPlace)
 })
 
 proves(['isolation.stops'], 'a kill is answered while all threads are at work', async () => {
