@@ -15,7 +15,7 @@ import { BOUNDED_OTHERWISE, longLived } from './support/tidy/long-lived.js'
 import { machineTraces } from './support/tidy/machine-traces.js'
 import { commandFiles, deadLinks, decisionList, pinnedDependencies, readmeCommands } from './support/tidy/manifests.js'
 import { type Check, projectOf, readProject } from './support/tidy/project.js'
-import { enginePurity, environmentReaders, sharedConnections, valuesAsKeys } from './support/tidy/purity.js'
+import { enginePurity, environmentReaders, rowsByKey, sharedConnections, valuesAsKeys } from './support/tidy/purity.js'
 import { crowdedFolders, importCircles, ROOMS, roomDirections, roomSentences } from './support/tidy/rooms.js'
 
 const S = 'packages/server/src/'
@@ -275,6 +275,11 @@ const CHECKS: Record<string, CheckWithSamples> = {
     bad: ['f(app.database.sql)', 'const { sql } = app.database', 'const g = ({ database: { sql } }) => f(sql)'].map(
       (text) => ({ [`${S}sessions/a.ts`]: text }),
     ),
+  },
+  'rows are found by their keys': {
+    check: rowsByKey,
+    good: { [`${S}store/a.ts`]: 'delete from t where tenant_id = $1 and id = $2', 'docs/a.md': 'ctid' },
+    bad: [{ [`${S}store/a.ts`]: 'delete from t where ctid = any ($1)' }],
   },
   'names of files say something': {
     check: fileNames,

@@ -183,10 +183,10 @@ export const serverSabotages: Bugs = {
     },
   ],
   'packages/server/src/postgres/opening.ts': [
-    { breaks: 'scale.pgbouncer', from: '...(!isPooled && settings)', to: '...settings' },
+    { breaks: 'scale.pgbouncer', from: '...(!isPooled && { options })', to: 'options' },
   ],
-  'packages/server/src/postgres/connections.ts': [
-    { breaks: 'scale.failover', from: 'if (held?.host !== primary) leave()', to: 'if (primary === undefined) leave()' },
+  'packages/server/src/postgres/hosts.ts': [
+    { breaks: 'scale.failover', from: 'if (!needsPrimary(url) && only', to: 'if (only' },
   ],
   'packages/server/src/store/sessions/shared-counts.ts': [
     {

@@ -66,6 +66,12 @@ export const sharedConnections: Check = (project) =>
 
 const ASKS_FOR_ALL = /^packages\/server\/src\/(?:process\/|postgres\/|entry\/key-usage\.ts|http\/pages\.ts)/
 
+/** A row's place means nothing on a database that is divided between machines. */
+export const rowsByKey: Check = ({ files }) =>
+  [...files]
+    .filter(([path, text]) => path.startsWith('packages/server/') && /\bctid\b/.test(text))
+    .map(([path]) => `${path}: finds rows by their place (ctid)`)
+
 function matches({ path, text }: Source, pattern: RegExp, what: string): string[] {
   return [...text.bare.matchAll(pattern)].map((match) => `${path}:${lineAt(text.bare, match.index)}: ${what}`)
 }

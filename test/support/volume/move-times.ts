@@ -23,7 +23,6 @@ export async function moveTimes(sql: Sql, { tenantId, sessions, workflows, subje
     for (const [sessionId, ms] of sessions) await moveSession(tx, { tenantId, sessionId, ms })
     for (const [workflowId, ms] of workflows) await moveWorkflow(tx, { tenantId, workflowId, ms })
     for (const [subject, ms] of subjects) await movePlan(tx, { tenantId, planId: subject, ms })
-    await orderAudit(tx, tenantId)
     await recount(tx, tenantId)
     // What was signed was another past.
     await tx`delete from signed_heads where tenant_id = ${tenantId}`
@@ -160,16 +159,6 @@ async function movePlan(
     update governance_plans set created_at = created_at - ${back}, decided_at = decided_at - ${back}
     where tenant_id = ${tenantId} and plan_id = ${planId}`
   await tx`update audit_entries set at = at - ${back} where tenant_id = ${tenantId} and subject = ${planId}`
-}
-
-/** Entries are listed by their number, which nobody can change: they are written again in the order of their times. */
-async function orderAudit(tx: Tx, tenantId: string): Promise<void> {
-  await tx`
-    with taken as (delete from audit_entries where tenant_id = ${tenantId} returning *)
-    insert into audit_entries
-      (tenant_id, at, action, user_id, actor, signed_in_by, ip, subject, detail, key_id, key_name, key_prefix, entry_id)
-    select tenant_id, at, action, user_id, actor, signed_in_by, ip, subject, detail, key_id, key_name, key_prefix, entry_id
-    from taken order by at, audit_id`
 }
 
 /** As the job counts, for this tenant and from the beginning. */

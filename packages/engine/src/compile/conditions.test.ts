@@ -157,8 +157,12 @@ proves('condition.remarks', 'conditions that do less than they seem to', () => {
   const asksAbout = (when: string, required: string, to = '{}') =>
     `tool: x\narguments: { type: object, properties: { to: ${to} }, required: [${required}] }\ncheckpoint: { when: [${when}], reason: r }\n`
   const each = '{ path: "$.to[*]", not_regex: "@example.com$" }'
-  expect(remarksOf(asksAbout(each, ''))).toEqual([expect.stringContaining('nobody is asked about a call without $.to:')])
-  expect(remarksOf(asksAbout(each, 'to'))).toEqual([expect.stringContaining('nobody is asked where $.to is of another')])
+  expect(remarksOf(asksAbout(each, ''))).toEqual([
+    expect.stringContaining('nobody is asked about a call without $.to:'),
+  ])
+  expect(remarksOf(asksAbout(each, 'to'))).toEqual([
+    expect.stringContaining('nobody is asked where $.to is of another'),
+  ])
   expect(remarksOf(asksAbout(each, 'to', '{ type: array }'))).toEqual([])
   const one = '{ path: $.to, equals: eve }'
   expect(remarksOf(asksAbout(one, 'to'))).toEqual([expect.stringContaining('nobody is asked where $.to is of another')])

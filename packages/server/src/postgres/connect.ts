@@ -1,7 +1,7 @@
 import { type Connection, createConnections } from './connections.js'
 import { DatabaseUnreachable } from './gave-up.js'
 import { createHosts, type Hosts } from './hosts.js'
-import { createOpening } from './opening.js'
+import { createOpening, type Settings } from './opening.js'
 import { createTemplate, type Sql, type Statement, type Tx } from './sql.js'
 import type { Value } from './values.js'
 
@@ -17,23 +17,21 @@ const IDLE_IN_TRANSACTION_MS = 10_000
 /** An answer that takes longer than a statement may will not come: where a network swallows it, nobody else says so. */
 const ANSWER_PER_STATEMENT_TIMEOUT = 1.3
 
-/**
- * Pages read little, but PostgreSQL may expect much and compile the statement first, which takes longer than to run it.
- * And one statement has one process: those of a tenant would otherwise take three times its share of the processors.
- */
-const ONE_PROCESS = '-c jit=off -c max_parallel_workers_per_gather=0'
-
 /** A pool with our timeouts and types. Also used where one connection is enough (migrations, tests). */
 export function connect(
   { url, statementTimeoutMs = STATEMENT_TIMEOUT_MS, lockTimeoutMs = LOCK_TIMEOUT_MS }: ConnectOptions,
-  { max, options = '' }: { max: number; options?: string },
+  { max, settings = {} }: { max: number; settings?: Settings },
   hosts: Hosts = createHosts(url),
 ): Sql {
   const opening = createOpening(url, {
     statement_timeout: statementTimeoutMs,
     lock_timeout: lockTimeoutMs,
     idle_in_transaction_session_timeout: IDLE_IN_TRANSACTION_MS,
-    options: `${ONE_PROCESS} ${options}`,
+    // Pages read little, but PostgreSQL may expect much and compile the statement first, which takes longer than to run it.
+    jit: 'off',
+    // One statement has one process: those of a tenant would otherwise take three times its share of the processors.
+    max_parallel_workers_per_gather: 0,
+    ...settings,
   })
   const connections = createConnections(opening, max, hosts)
   const answerMs = statementTimeoutMs * ANSWER_PER_STATEMENT_TIMEOUT

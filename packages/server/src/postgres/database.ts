@@ -39,7 +39,7 @@ export interface Database {
  * Writes find their rows by key. Without this a plan made while a table was small would read that table from end to end
  * until statistics are gathered again.
  */
-const BY_KEY = '-c enable_seqscan=off'
+const BY_KEY = { enable_seqscan: 'off' }
 
 /** How long statements wait for others of the same tenant or address. */
 const ENTER_WAIT_MS = 3_000
@@ -53,7 +53,7 @@ export function createDatabase(options: DatabaseOptions): Database {
   const hosts = createHosts(options.url)
   const quick = connect(options, { max: quickSize }, hosts)
   const reading = connect(options, { max: readSize }, hosts)
-  const work = connect(options, { max: workSize, options: BY_KEY }, hosts)
+  const work = connect(options, { max: workSize, settings: BY_KEY }, hosts)
   const pools = [quick, reading, work]
   const isHeard = () => pools.some((pool) => pool.isHeard())
   const shareOf = (slots: number, wait: number) =>

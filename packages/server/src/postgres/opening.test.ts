@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import { createOpening } from './opening.js'
 
 const HOST = { host: 'db2', port: 5433 }
-const opened = (url: string) => createOpening(url, { statement_timeout: 5 }).config(HOST)
+const opened = (url: string) => createOpening(url, { statement_timeout: 0, jit: 'off' }).config(HOST)
 
 test('a connection goes to the host that was chosen, with all else from the URL', () => {
   expect(opened('postgres://me:p%40ss@db1,db2:5433/c%20s')).toMatchObject({
@@ -10,7 +10,7 @@ test('a connection goes to the host that was chosen, with all else from the URL'
     user: 'me',
     password: 'p@ss',
     database: 'c s',
-    statement_timeout: 5,
+    options: '-c statement_timeout=0 -c jit=off',
   })
   expect(opened('postgres:///cs?host=/run/postgresql')).toMatchObject({ host: '/run/postgresql', database: 'cs' })
 })
@@ -35,10 +35,10 @@ test('where TLS is only preferred, a server without it is connected to without',
 })
 
 test('a pooler that refuses settings gets none', () => {
-  const opening = createOpening('postgres://h/db', { statement_timeout: 5 })
+  const opening = createOpening('postgres://h/db', { jit: 'off' })
   expect(opening.isPooled()).toBe(false)
-  expect(opening.learnFrom(new Error('unsupported startup parameter: statement_timeout'))).toBe(true)
-  expect(opening.config(HOST)).not.toHaveProperty('statement_timeout')
+  expect(opening.learnFrom(new Error('unsupported startup parameter: options'))).toBe(true)
+  expect(opening.config(HOST)).not.toHaveProperty('options')
   expect(opening.isPooled()).toBe(true)
   expect(opening.learnFrom(new Error('unsupported startup parameter: other'))).toBe(false)
 })

@@ -13,10 +13,15 @@ export interface Opening {
 /** For a connection to be made, or to come free. */
 export const CONNECT_TIMEOUT_MS = 10_000
 
-/** `settings` are what a connection is set to from its start. */
-export function createOpening(url: string, settings: pg.ClientConfig): Opening {
+/** What a connection is set to from its start, also where its role is set to something else. */
+export type Settings = Readonly<Record<string, string | number>>
+
+export function createOpening(url: string, settings: Settings): Opening {
   const { username, password, pathname, searchParams } = new URL(forOneHost(url))
   const mode = tlsMode(url) ?? 'disable'
+  const options = Object.entries(settings)
+    .map(([name, value]) => `-c ${name}=${value}`)
+    .join(' ')
   let isPooled = false
   let ssl = mode === 'disable' ? false : mode.startsWith('verify') || { rejectUnauthorized: false }
   return {
@@ -31,7 +36,7 @@ export function createOpening(url: string, settings: pg.ClientConfig): Opening {
       keepAlive: true,
       connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
       application_name: 'countersign',
-      ...(!isPooled && settings),
+      ...(!isPooled && { options }),
     }),
     learnFrom: (error) => {
       const message = error instanceof Error ? error.message : ''

@@ -111,7 +111,6 @@ async function restoreLines(
       for (let line = await input.next(); !line.done; line = await input.next()) {
         rows += await copyIn(tx, JSON.parse(line.value) as TableHeader, input)
       }
-      await continueNumbers(tx)
       if (!keepAccess) await revokeAll(tx)
     })
     await migrate(url, migrations)
@@ -210,19 +209,6 @@ async function copyIn(tx: Tx, header: TableHeader, input: AsyncIterator<string>)
   }
   if (batch.length > 0) await insert()
   return rows
-}
-
-/** Generated numbers continue after those of the backup. */
-async function continueNumbers(tx: Tx): Promise<void> {
-  const numbered = await tx<{ table: string; column: string }[]>`
-    select c.relname as table, a.attname as column
-    from pg_class c join pg_attribute a on a.attrelid = c.oid
-    where c.relnamespace = current_schema()::regnamespace and c.relkind = 'r' and a.attidentity <> ''`
-  for (const { table, column } of numbered) {
-    await tx`
-      select setval(pg_get_serial_sequence(${table}, ${column}),
-        (select coalesce(max(${tx(column)}), 0) + 1 from ${tx(table)}), false)`
-  }
 }
 
 async function revokeAll(tx: Tx): Promise<void> {

@@ -61,7 +61,7 @@ export async function insertAuditEntryByEmail(
 }
 
 export interface AuditRow {
-  /** Random: the number that orders the entries counts those of other tenants too. */
+  /** Random, and the second to order them. */
   entryId: string
   at: Date
   action: AuditAction
@@ -89,23 +89,18 @@ export async function listAuditEntries(
   sql: Queryable,
   page: AuditFilter & { tenantId: string; below: string | null; limit: number },
 ): Promise<AuditRow[] | null> {
-  const before = page.below === null ? null : await numberOf(sql, page.tenantId, page.below)
-  if (before === undefined) return null
+  const { tenantId, subject, who, action, from, to, below, limit } = page
+  const end = sql`select at, entry_id from audit_entries where tenant_id = ${tenantId} and entry_id = ${below}`
+  if (below !== null && (await end).length === 0) return null
   return sql<AuditRow[]>`
     select entry_id, at, action, actor, signed_in_by, key_id, key_name, key_prefix, ip, subject, detail from audit_entries
-    where tenant_id = ${page.tenantId} and (${before}::bigint is null or audit_id < ${before})
-      ${page.subject === null ? sql`` : sql`and subject = ${page.subject}`}
-      ${page.who === null ? sql`` : sql`and (actor = ${page.who} or key_name = ${page.who})`}
-      ${page.action === null ? sql`` : sql`and action = ${page.action}`}
-      ${page.from === null ? sql`` : sql`and at >= ${page.from}`}
-      ${page.to === null ? sql`` : sql`and at < ${page.to}`}
-    order by audit_id desc limit ${page.limit}`
-}
-
-async function numberOf(sql: Queryable, tenantId: string, entryId: string): Promise<number | undefined> {
-  const [row] = await sql<{ auditId: number }[]>`
-    select audit_id from audit_entries where tenant_id = ${tenantId} and entry_id = ${entryId}`
-  return row?.auditId
+    where tenant_id = ${tenantId} ${below === null ? sql`` : sql`and (at, entry_id) < (${end})`}
+      ${subject === null ? sql`` : sql`and subject = ${subject}`}
+      ${who === null ? sql`` : sql`and (actor = ${who} or key_name = ${who})`}
+      ${action === null ? sql`` : sql`and action = ${action}`}
+      ${from === null ? sql`` : sql`and at >= ${from}`}
+      ${to === null ? sql`` : sql`and at < ${to}`}
+    order by at desc, entry_id desc limit ${limit}`
 }
 
 /** Removes entries from more than `days` ago, some at once. Returns how many went. */

@@ -1,5 +1,6 @@
 import type { Fragment, Queryable, Tx } from '../../postgres/sql.js'
 import { daysAgo } from '../days-ago.js'
+import { findRows } from '../delete-some.js'
 
 /**
  * Notes the allowed calls of a period that have no receipt yet. `offset 0`, here and below, has receipts looked up by their
@@ -23,9 +24,8 @@ export async function noteUnansweredCalls(tx: Tx, range: { since: Date; until: D
  * since no other step can be open. One that is missed stays until its retention ends; readers look for receipts themselves.
  */
 export async function dropAnsweredCalls(tx: Tx, range: { since: Date; until: Date }): Promise<void> {
-  await tx`
-    delete from unanswered_calls where ctid = any (array(
-      select u.ctid
+  const answered = tx`
+      select u.*
       from (
         select tenant_id, session_id, min(seq) as seq from session_events
         where at >= ${range.since} and at < ${range.until} group by 1, 2 offset 0
@@ -37,14 +37,15 @@ export async function dropAnsweredCalls(tx: Tx, range: { since: Date; until: Dat
         order by s.seq desc limit ${LAST_STEPS}
       ) as p
       cross join lateral (
-        select ctid, pending_call_id from unanswered_calls
+        select * from unanswered_calls
         where tenant_id = e.tenant_id and at = p.at and session_id = e.session_id and seq = p.seq offset 0
       ) as u
       where exists (
         select 1 from receipts r where r.tenant_id = e.tenant_id and r.session_id = e.session_id
           and r.pending_call_id = u.pending_call_id offset 0
-      )
-    ))`
+      )`
+  for (const isFound of await findRows(tx, 'unanswered_calls', answered))
+    await tx`delete from unanswered_calls where ${isFound}`
 }
 
 /** Responses without an allowed call may stand between a step and its receipts. */
@@ -54,14 +55,17 @@ const LAST_EVENTS = 20
 /** Removes what was noted of calls older than `days`, some of each tenant at once. Their sessions still say how they ended. */
 export async function deleteOldUnansweredCalls(sql: Queryable, days: number, limit: number): Promise<number> {
   // Tenant by tenant, so that each is asked for its oldest alone: no index has the time without them.
-  const rows = await sql`
-    delete from unanswered_calls where ctid = any (array(
-      select u.ctid from tenants t cross join lateral (
-        select ctid from unanswered_calls
-        where tenant_id = t.tenant_id and at < ${daysAgo(sql, days)} order by at limit ${limit}
-      ) as u limit ${limit}
-    )) returning 1`
-  return rows.length
+  const old = sql`
+    select u.* from tenants t cross join lateral (
+      select * from unanswered_calls
+      where tenant_id = t.tenant_id and at < ${daysAgo(sql, days)} order by at limit ${limit}
+    ) as u limit ${limit}`
+  let deleted = 0
+  for (const isFound of await findRows(sql, 'unanswered_calls', old)) {
+    const rows = await sql`delete from unanswered_calls where ${isFound} returning 1`
+    deleted += rows.length
+  }
+  return deleted
 }
 
 /**

@@ -62,12 +62,12 @@ export interface Approval {
 export function takeApprovals(sql: Queryable, afterSeconds: number, limit: number): Promise<Approval[]> {
   return sql<Approval[]>`
     update approved_plans set rates_watched_at = clock_timestamp()
-    where ctid = any (array(
-      select ctid from approved_plans
+    where (tenant_id, agent, environment) in (
+      select tenant_id, agent, environment from approved_plans
       where promises_rates is not false
         and rates_watched_at <= statement_timestamp() - make_interval(secs => ${afterSeconds})
       order by rates_watched_at limit ${limit} for update skip locked
-    ))
+    )
     returning tenant_id, agent, environment, compiled_hash, approved_at as since, drift`
 }
 

@@ -1,7 +1,6 @@
 import type { Seal } from '@countersign/protocol'
 import type { Queryable, Tx } from '../../postgres/sql.js'
 import { daysAgo } from '../days-ago.js'
-import { deleteSome } from '../delete-some.js'
 
 const sealOf = ({ at, ...seal }: Omit<Seal, 'at' | 'prev_digest' | 'key_id'> & StoredNames): Seal => ({
   number: seal.number,
@@ -39,7 +38,11 @@ export async function listSealsAfter(sql: Queryable, after: number, limit: numbe
 }
 
 /** Removes seals from more than `days` ago, all but the newest: the next one names it. Returns how many went. */
-export function deleteOldSeals(sql: Queryable, days: number, limit: number): Promise<number> {
-  const isOld = sql`at < ${daysAgo(sql, days)} and number < (select max(number) from ledger_seals)`
-  return deleteSome(sql, 'ledger_seals', isOld, limit)
+export async function deleteOldSeals(sql: Queryable, days: number, limit: number): Promise<number> {
+  const rows = await sql`
+    delete from ledger_seals where number in (
+      select number from ledger_seals
+      where at < ${daysAgo(sql, days)} and number < (select max(number) from ledger_seals) order by number limit ${limit}
+    ) returning 1`
+  return rows.length
 }

@@ -2,6 +2,7 @@ import { HANDOFF_MOVES, type HandoffState } from '@countersign/protocol'
 import { jsonText } from '../../postgres/fixed-statement.js'
 import type { Queryable } from '../../postgres/sql.js'
 import { daysAgo } from '../days-ago.js'
+import { findSome } from '../delete-some.js'
 import type { WorkflowRow } from './workflows.js'
 
 export interface Handoff {
@@ -159,11 +160,13 @@ export async function listLapsedOffers(sql: Queryable, limit: number): Promise<L
 
 /** Erases notes of handoffs that were settled more than `days` ago. Returns how many. */
 export async function eraseOldNotes(sql: Queryable, days: number, limit: number): Promise<number> {
-  const rows = await sql`
-    update handoffs set note = null where ctid = any (array(
-      select ctid from handoffs where note is not null and settled_at < ${daysAgo(sql, days)} limit ${limit}
-    )) returning 1`
-  return rows.length
+  let erased = 0
+  const isOld = sql`note is not null and settled_at < ${daysAgo(sql, days)}`
+  for (const isFound of await findSome(sql, 'handoffs', isOld, limit)) {
+    const rows = await sql`update handoffs set note = null where ${isFound} and note is not null returning 1`
+    erased += rows.length
+  }
+  return erased
 }
 
 const columns = (sql: Queryable) => sql`
