@@ -46,6 +46,7 @@ alter table mail_queue drop constraint mail_queue_kind_check;
 alter table mail_queue add constraint mail_queue_kind_check
   check (case when kind = 'invite' then invitation_id is not null else kind in ('reset', 'verify') and user_id is not null end);
 alter table mail_queue add foreign key (tenant_id, invitation_id) references invitations;
+create index mail_queue_by_invitation on mail_queue (tenant_id, invitation_id);
 
 alter table refresh_tokens add column method text not null default 'password';
 alter table refresh_tokens add column ip text;
