@@ -33,7 +33,7 @@ const SHAPE_SECONDS = Number(process.argv[3] ?? 25)
 /** As long, so that both have met the same rare pauses of machine and database. */
 const QUIET_SECONDS = SHAPE_SECONDS
 
-/** What the project holds itself to. The memory is explained in decision 0083. */
+/** What the project holds itself to. The memory is explained in decision 0014. */
 const BARS = { kill_ms: 250, turn_ratio: 5, rss_mb: 2_046, fell: 0 } as const
 
 const wanted = process.argv[2] ?? ''

@@ -1,6 +1,6 @@
 // node scripts/build-packages.mjs [PACKAGE...]: compiles the packages, then makes of each what programs import: one file
 // for each entry, since opening hundreds of files took most of the time of an import
-// (docs/decisions/0085-the-sdk-is-published-as-a-bundle.md, 0146-packages-load-one-file-per-entry.md), and types for CommonJS.
+// (docs/decisions/0031-what-the-sdk-costs.md), and types for CommonJS.
 import { spawnSync } from 'node:child_process'
 import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { dirname, join, relative } from 'node:path'

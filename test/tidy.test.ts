@@ -13,7 +13,15 @@ import { declaredDependencies, operationsApart, packageDirections } from './supp
 import { lockfileHosts, lockfilePlatforms } from './support/tidy/lockfile.js'
 import { BOUNDED_OTHERWISE, longLived } from './support/tidy/long-lived.js'
 import { machineTraces } from './support/tidy/machine-traces.js'
-import { commandFiles, deadLinks, decisionList, pinnedDependencies, readmeCommands } from './support/tidy/manifests.js'
+import {
+  commandFiles,
+  deadLinks,
+  decisionList,
+  decisionNumbers,
+  decisionSizes,
+  pinnedDependencies,
+  readmeCommands,
+} from './support/tidy/manifests.js'
 import { type Check, projectOf, readProject } from './support/tidy/project.js'
 import { enginePurity, environmentReaders, rowsByKey, sharedConnections, valuesAsKeys } from './support/tidy/purity.js'
 import { crowdedFolders, importCircles, ROOMS, roomDirections, roomSentences } from './support/tidy/rooms.js'
@@ -34,10 +42,17 @@ const roomsPage = (engine: string) => ({ 'ARCHITECTURE.md': `# A\n\n## Rooms\n\n
 const lock = (packages: object) => ({ 'package-lock.json': JSON.stringify({ packages }) })
 const binary = (os: string, cpu: string, libc?: string) => ({ os: [os], cpu: [cpu], ...(libc ? { libc: [libc] } : {}) })
 const decisions = (...rows: string[]) => ({
-  'docs/decisions/0001-a.md': '# 0001: A\n\nState: accepted\n',
-  'docs/decisions/0002-b.md': '# 0002: B\n\nState: accepted; adds to 0001\n',
+  'docs/decisions/0001-a.md': '# 0001: A\n',
+  'docs/decisions/0002-b.md': '# 0002: B\n\nSee decision 0001.\n',
   'docs/decisions/README.md': rows.join('\n'),
 })
+const filesNumbered = (from: number, to: number) =>
+  Object.fromEntries(
+    Array.from({ length: to - from + 1 }, (_, at) => [
+      `docs/decisions/${String(from + at).padStart(4, '0')}-a.md`,
+      'a',
+    ]),
+  )
 const path = (...parts: string[]) => ['', ...parts].join('/')
 
 interface CheckWithSamples {
@@ -377,15 +392,32 @@ const CHECKS: Record<string, CheckWithSamples> = {
     good: { 'a.md': '[b](docs/b.md#part) [d](docs/) [x](https://x.test) [y](#here)', 'docs/b.md': '[a](../a.md)' },
     bad: [{ 'a.md': '[b](b.md)' }, { 'docs/a.md': '[b](docs/a.md)' }],
   },
-  'decisions are listed in order, each by its title and state': {
+  'decisions are listed in order, each by its title': {
     check: decisionList,
-    good: decisions('| [0001](0001-a.md) | A | accepted |', '| [0002](0002-b.md) | B | accepted |'),
+    good: decisions('| [0001](0001-a.md) | A |', '| [0002](0002-b.md) | B |'),
     bad: [
-      decisions('| [0002](0002-b.md) | B | accepted |', '| [0001](0001-a.md) | A | accepted |'),
-      decisions('| [0001](0001-a.md) | A | accepted |'),
-      decisions('| [0001](0001-a.md) | A | accepted |', '| [0002](0002-b.md) | B | superseded by 0003 |'),
-      decisions('| [0001](0001-a.md) | A | accepted |', '| [0002](0002-b.md) | B | accepted |', '| [0003](c.md) | C |'),
+      decisions('| [0002](0002-b.md) | B |', '| [0001](0001-a.md) | A |'),
+      decisions('| [0001](0001-a.md) | A |'),
+      decisions('| [0001](0001-a.md) | A |', '| [0002](0002-b.md) | C |'),
+      decisions('| [0001](0001-a.md) | A |', '| [0002](0002-b.md) | B |', '| [0003](c.md) | C |'),
     ],
+  },
+  'decisions are few and short': {
+    check: decisionSizes,
+    good: { 'docs/decisions/0001-a.md': 'word '.repeat(300), ...filesNumbered(2, 40) },
+    bad: [{ 'docs/decisions/0001-a.md': 'word '.repeat(301) }, filesNumbered(1, 41)],
+  },
+  'a decision that is named by its number is there': {
+    check: decisionNumbers,
+    good: {
+      ...decisions(),
+      'a.ts': '// decision 0002, decisions/0001-a.md',
+      'db/migrations/1.sql': '-- decision 0128',
+    },
+    bad: ['decision 0003', 'docs/decisions/0003-c.md', 'Decision\n * 0003'].map((text) => ({
+      ...decisions(),
+      'a.ts': text,
+    })),
   },
 }
 

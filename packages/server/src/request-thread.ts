@@ -6,7 +6,7 @@ import type { IsolatedRequest } from './context/isolation.js'
 import { createIsolatedRuntime } from './process/isolated-runtime.js'
 import type { IsolatedStart } from './process/isolation.js'
 
-/** The program of a thread that answers requests, one at a time (decision 0175). */
+/** The program of a thread that answers requests, one at a time (decision 0010). */
 const start: IsolatedStart = workerData
 if (start.isNiced) giveWay()
 

@@ -1,5 +1,5 @@
 import { posix } from 'node:path'
-import type { Check } from './project.js'
+import type { Check, Project } from './project.js'
 
 /** What is installed is what was chosen. Peers stay open: there the program that uses us chooses. */
 export const pinnedDependencies: Check = (project) =>
@@ -49,20 +49,50 @@ export const deadLinks: Check = (project) => {
 
 const DECISIONS = 'docs/decisions/'
 
-/** The list of decisions names each page once, by its number, its title and its state, in the order of the numbers. */
+const decisionPages = ({ files }: Project): string[] =>
+  [...files.keys()].filter((path) => /^docs\/decisions\/\d{4}-/.test(path)).sort()
+
+/** The list of decisions names each page once, by its number and its title, in the order of the numbers. */
 export const decisionList: Check = (project) => {
-  const pages = [...project.files.keys()].filter((path) => /^docs\/decisions\/\d{4}-/.test(path)).sort()
   const listed = (project.files.get(`${DECISIONS}README.md`) ?? '').split('\n').filter((line) => line.startsWith('| ['))
-  const rows = pages
+  const rows = decisionPages(project)
     .filter((path) => !path.endsWith('-template.md'))
     .map((path) => {
       const [, number, title] = /^# (\d{4}): (.*)/.exec(project.files.get(path) ?? '') ?? []
-      const [, state] = /^State: (\w+)/m.exec(project.files.get(path) ?? '') ?? []
-      return `| [${number}](${path.slice(DECISIONS.length)}) | ${title} | ${state}`
+      return `| [${number}](${path.slice(DECISIONS.length)}) | ${title} |`
     })
-  const wrong = rows.findIndex((row, at) => !listed[at]?.startsWith(row))
+  const wrong = rows.findIndex((row, at) => listed[at] !== row)
   if (wrong >= 0) return [`${DECISIONS}README.md: row ${wrong + 1} should be ${rows[wrong]}, and is ${listed[wrong]}`]
   return listed.slice(rows.length).map((row) => `${DECISIONS}README.md: ${row} is one row too many`)
+}
+
+const MOST_DECISIONS = 40
+const MOST_WORDS = 300
+
+/** Decisions are few and short, or nobody reads them. */
+export const decisionSizes: Check = (project) => {
+  const pages = decisionPages(project)
+  const few = pages.filter((path) => !path.endsWith('-template.md')).length <= MOST_DECISIONS
+  return [
+    ...(few ? [] : [`${DECISIONS}: more than ${MOST_DECISIONS} pages; merge those on one subject`]),
+    ...pages.flatMap((path) => {
+      const words = project.files.get(path)?.match(/\S*\w\S*/g)?.length ?? 0
+      return words <= MOST_WORDS ? [] : [`${path}: ${words} words; say it in ${MOST_WORDS}`]
+    }),
+  ]
+}
+
+/** A decision that is named by its number is there. Migrations never change and name earlier numbers. */
+export const decisionNumbers: Check = (project) => {
+  const numbers = new Set(decisionPages(project).map((path) => path.slice(DECISIONS.length, DECISIONS.length + 4)))
+  return [...project.files].flatMap(([path, content]) =>
+    /\/migrations\/|\.test\.ts$|\.json$/.test(path)
+      ? []
+      : [...content.matchAll(/\bdecisions?(?:\s+(?:\*\s+)?|\/)(0\d{3})\b/gi)]
+          .map((match) => match[1] ?? '')
+          .filter((number) => !numbers.has(number))
+          .map((number) => `${path}: there is no decision ${number}`),
+  )
 }
 
 function parentsOf(path: string): string[] {

@@ -3,7 +3,7 @@ import type { JsonValue } from '@countersign/protocol'
 /*
  * Exact arithmetic with decimals, which are text in plain digits, as the state stores them. A decimal is a whole number
  * of units of 10^-places, and the runtime's own whole numbers have no end: nothing is rounded
- * (docs/decisions/0163-own-decimals.md).
+ * (docs/decisions/0025-own-json-code.md).
  */
 
 /** The exact sum. */

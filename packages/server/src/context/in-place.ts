@@ -1,6 +1,6 @@
 /**
  * What the thread that answers requests works on itself. Anything larger runs whole in a thread of its own, which may end
- * (decision 0175). All of it together takes at most about 5 ms, as `npm run bench -- hostile` shows.
+ * (decision 0010). All of it together takes at most about 5 ms, as `npm run bench -- hostile` shows.
  */
 export const IN_PLACE = {
   bodyBytes: 16 * 1024,

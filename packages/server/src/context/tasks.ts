@@ -17,7 +17,7 @@ import type { PlanFile } from '../store/governance/governance-plans.js'
 import type { CapturedScope } from '../store/runs/runs.js'
 
 /**
- * What is computed in the worker thread (decision 0015). Large things travel as JSON text: this process hands it from the
+ * What is computed in the worker thread (decision 0013). Large things travel as JSON text: this process hands it from the
  * database to the thread and back, and never parses it.
  */
 export type Tasks = {

@@ -8,7 +8,7 @@ import type { Sql } from '../postgres/sql.js'
 import { spendBytes } from '../store/accounts/buckets.js'
 
 /**
- * How many bytes a tenant may send in a day, counted on the bodies of its requests (decision 0059). What was sent is
+ * How many bytes a tenant may send in a day, counted on the bodies of its requests (decision 0015). What was sent is
  * counted here and written once a second, so that no request needs a statement for it. Until it is written another
  * instance does not know of it: beyond the quota each instance accepts `UNWRITTEN_BYTES` and one body at most.
  */

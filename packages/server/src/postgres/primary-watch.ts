@@ -3,7 +3,7 @@ import type { DatabaseHost } from '../base/database-address.js'
 import { DatabaseUnreachable } from './gave-up.js'
 import type { HostProbe, Standing } from './host-probe.js'
 
-/** Knows which of several hosts takes writes, as long as anybody is connected or wants to be (decision 0126). */
+/** Knows which of several hosts takes writes, as long as anybody is connected or wants to be (decision 0004). */
 export interface PrimaryWatch {
   /** The host to connect to. Throws at once while it is known that none takes writes. */
   choose(): Promise<DatabaseHost>

@@ -97,7 +97,7 @@ export interface Sql extends Queryable {
   end(options?: { timeout?: number }): Promise<void>
   /** There is a connection. */
   isHeard(): boolean
-  /** A pooler gives each transaction another connection (decision 0177). Known after the first answer. */
+  /** A pooler gives each transaction another connection (decision 0007). Known after the first answer. */
   isPooled(): boolean
 }
 

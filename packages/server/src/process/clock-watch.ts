@@ -26,7 +26,7 @@ export interface ClockWatchParts {
 
 /**
  * Whatever deletes or expires goes by the database's clock. A process whose own clock is far from it is misconfigured, and
- * the few things that still go by its clock would be wrong: it must do nothing until the clock is right (decision 0066).
+ * the few things that still go by its clock would be wrong: it must do nothing until the clock is right (decision 0016).
  */
 export function createClockWatch({ sql, clock, log }: ClockWatchParts): ClockWatch {
   const closing = new AbortController()

@@ -20,7 +20,7 @@ export type SchemaCompilation = CompiledSchema | { readonly ok: false; readonly 
 
 /**
  * JSON Schema 2020-12 for untrusted schemas: nothing is fetched, patterns are RE2, and nothing is generated or
- * evaluated as code (docs/decisions/0086-own-json-schema.md).
+ * evaluated as code (docs/decisions/0025-own-json-code.md).
  */
 export function compileSchema(schema: JsonValue): SchemaCompilation {
   const problem = formProblem(schema)

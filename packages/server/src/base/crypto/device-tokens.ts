@@ -3,7 +3,7 @@ import type { Random } from './secrets.js'
 
 /**
  * What a browser keeps after a sign-in, so that it is known when the same person signs in again. It opens nothing: its
- * holder's tries are counted by themselves, so that those of strangers do not lock them out (decision 0019).
+ * holder's tries are counted by themselves, so that those of strangers do not lock them out (docs/security/threat-model.md).
  */
 export interface DeviceTokens {
   /** For a browser that has proven whose account it is. */

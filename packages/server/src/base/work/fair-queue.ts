@@ -18,9 +18,9 @@ export interface Waiting {
 }
 
 /**
- * Work that waits, in turn between its owners and in order within one: whoever brings a hundred works waits for a
- * hundred, and whoever brings one waits for one of each other owner (decision 0019), or for none where the time that
- * works took counts (decision 0175). The owner is a tenant, or the network of a stranger.
+ * Work that waits, in turn between its owners and in order within one: an owner with a hundred works waits for a hundred,
+ * one with a single work for one of each other owner, or for none where used time counts (decision 0010). The owner is a
+ * tenant, or the network of a stranger.
  */
 export interface FairQueue<Item extends Waiting> {
   /** Makes sure that one more may wait. Throws 429 when its owner has too many, 503 when there are too many in all. */
