@@ -40,6 +40,9 @@ const kept = { isolate: false }
 
 const database = { globalSetup: ['./test/support/postgres/postgres-setup.ts'] }
 
+/** Every statement that the service sends is read. */
+const watched = { setupFiles: ['./test/support/statements/watch-statements.ts'] }
+
 export default defineConfig({
   test: {
     // One more than there are cores: a file often waits for a process, a browser or a timeout. Left to itself, Vitest keeps
@@ -53,13 +56,13 @@ export default defineConfig({
         ['packages/*/src/**/*.test.ts', 'test/*.test.ts', 'test/cases/**/*.test.ts', 'test/conformance/**/*.test.ts'],
         { ...kept, setupFiles: ['./test/support/data/seeded-properties.ts'] },
       ),
-      stage('server', ['test/server/**/*.test.ts'], { ...database, ...kept }),
-      stage('scenarios', ['test/scenarios/**/*.test.ts'], { ...database, ...kept }),
+      stage('server', ['test/server/**/*.test.ts'], { ...database, ...kept, ...watched }),
+      stage('scenarios', ['test/scenarios/**/*.test.ts'], { ...database, ...kept, ...watched }),
       stage('frameworks', ['test/frameworks/**/*.test.ts'], {
         ...kept,
         globalSetup: ['./test/frameworks/frameworks-setup.ts', ...database.globalSetup],
       }),
-      stage('faults', ['test/faults/**/*.test.ts'], { ...database, ...kept }),
+      stage('faults', ['test/faults/**/*.test.ts'], { ...database, ...kept, ...watched }),
       stage('browser', ['test/browser/**/*.test.ts'], { ...database, testTimeout: 300_000 }),
       stage('examples', ['test/examples/**/*.test.ts'], { ...database, testTimeout: 300_000 }),
     ],

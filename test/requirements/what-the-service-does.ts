@@ -52,8 +52,12 @@ export const whatTheServiceDoes = {
   'scale.pgbouncer': 'The service works behind PgBouncer in transaction mode, with fewer connections to PostgreSQL than it opens',
   'scale.tenant-keys':
     'Every key of a table starts with the tenant and no reference leads out of it, except a directory and the tables of no tenant, which are named',
+  'scale.directory':
+    'Keys, addresses and tokens are found in one directory by their hash: of two tenants one gets an address, what is removed leaves no entry, and a key is looked up once in a process',
   'scale.distribute':
-    'countersign distribute prints one statement for every table of the database, in an order that its foreign keys allow, and changes nothing',
+    'countersign distribute has a place for every table of the database, in an order that its foreign keys allow, and without Citus says so and changes nothing',
+  'scale.names-tenant':
+    'Every statement that the service sends compares each table with its tenant, but those of a list, which find tenants or count; no statement, key or function is of a kind that a PostgreSQL divided by tenant refuses',
   'plan.lookup.says-approved': 'The lookup tells whether an approved compiled plan exists for an agent and environment',
   'plan.zero-config': 'A client with an API key and no contracts attaches the approved plan and is governed by it',
   'capture.batch-ingestion': 'The service takes observed tool calls in batches',

@@ -82,11 +82,15 @@ export const accountSabotages: Bugs = {
     },
     {
       breaks: 'auth.order.revoked',
-      from: 'where k.key_hash = :key_hash::bytea and ${IN_FORCE}',
-      to: 'where k.key_hash = :key_hash::bytea',
+      from: 'k.key_hash = :key_hash::bytea and ${IN_FORCE}',
+      to: 'k.key_hash = :key_hash::bytea',
     },
   ],
+  'packages/server/src/store/accounts/members.ts': [
+    { breaks: 'scale.directory', from: "    'email',\n    keys.map", to: "    'mail',\n    keys.map" },
+  ],
   'packages/server/src/entry/authenticate.ts': [
+    { breaks: 'scale.directory', from: 'if (known !== undefined) return known', to: '' },
     {
       breaks: 'auth.key.last-used',
       from: '  keys.keyUsage.note(holder.tenantId, holder.keyId)\n',

@@ -19,6 +19,9 @@ export const serverSabotages: Bugs = {
       to: 'false',
     },
   ],
+  'packages/server/src/schema/distribution.ts': [
+    { breaks: 'scale.distribute', from: '    references,\n', to: '    [],\n' },
+  ],
   'packages/server/src/base/work/fair-queue.ts': [
     {
       breaks: 'limit.fair.begin',
@@ -111,11 +114,11 @@ export const serverSabotages: Bugs = {
     },
   ],
   'packages/server/src/store/workflows/handoffs.ts': [
-    { breaks: 'limit.jobs.pieces', from: 'order by h.turn, h.expires_at limit', to: 'order by h.expires_at limit' },
+    { breaks: 'limit.jobs.pieces', from: '.sort((a, b) => a.turn - b.turn)', to: '' },
     {
       breaks: 'limit.jobs.pieces',
-      from: 'order by expires_at limit ${limit}\n    ) h',
-      to: 'order by expires_at\n    ) h',
+      from: '      order by h.expires_at limit ${limit}',
+      to: '      order by h.expires_at',
     },
   ],
   'packages/server/src/process/mail/mail-worker.ts': [
@@ -129,7 +132,7 @@ export const serverSabotages: Bugs = {
     },
     {
       breaks: 'limit.jobs.pieces',
-      from: 'update plans p set used_at = clock_timestamp() from judged',
+      from: 'update plans p set used_at = statement_timestamp() from judged',
       to: 'update plans p set used_at = p.used_at from judged',
     },
   ],
@@ -137,8 +140,8 @@ export const serverSabotages: Bugs = {
     { breaks: 'limit.fair.learning-line', from: '      where w.place < ${MOST_AGENTS}\n', to: '' },
     {
       breaks: 'limit.jobs.found',
-      from: 'where at = c.at::timestamptz offset 0',
-      to: 'where session_id = c.session_id',
+      from: 'and at = c.at::timestamptz offset 0',
+      to: 'and session_id = c.session_id',
     },
   ],
   'packages/server/src/captures/learn-captures.ts': [
@@ -152,7 +155,11 @@ export const serverSabotages: Bugs = {
     { breaks: 'background.run-gives-up', from: 'return isStatementTimeout(error) ?', to: 'return error === null ?' },
   ],
   'packages/server/src/store/governance/plan-use.ts': [
-    { breaks: 'limit.fair.watched-rates', from: 'where promises_rates is not false\n', to: 'where true\n' },
+    {
+      breaks: 'limit.fair.watched-rates',
+      from: 'const isDue = sql`promises_rates is not false\n',
+      to: 'const isDue = sql`true\n',
+    },
   ],
   'packages/server/src/workflows/expire-offers.ts': [
     { breaks: 'limit.jobs.pieces', from: 'failed.add(tenantId)\n', to: '\n' },
@@ -173,13 +180,13 @@ export const serverSabotages: Bugs = {
     },
     {
       breaks: 'background.runs-in-turn',
-      from: 'order by under_way, created_at limit 1',
-      to: 'order by created_at limit 1',
+      from: 'order by under_way.runs, first.created_at limit',
+      to: 'order by first.created_at limit',
     },
     {
       breaks: 'limit.jobs.found',
-      from: "b.tenant_id = w.tenant_id and b.status = 'running'",
-      to: "b.tenant_id = w.tenant_id and b.status || '' = 'running'",
+      from: "r.tenant_id = t.tenant_id and r.status = 'running'",
+      to: "r.tenant_id = t.tenant_id and r.status || '' = 'running'",
     },
   ],
   'packages/server/src/postgres/opening.ts': [
@@ -348,6 +355,11 @@ export const serverSabotages: Bugs = {
   ],
   'packages/server/src/store/dashboard/session-list.ts': [
     {
+      breaks: 'scale.names-tenant',
+      from: 'join session_heads h on h.tenant_id = ${tenantId} and',
+      to: 'join session_heads h on h.tenant_id = s.tenant_id and',
+    },
+    {
       breaks: 'limit.pages.sessions-of-facet',
       from: '.some((asked) => asked !== null)',
       to: '.every((asked) => asked !== null)',
@@ -389,8 +401,8 @@ export const serverSabotages: Bugs = {
     { breaks: 'limit.unanswered.counted', from: 'order by at limit ${MOST_COUNTED + 1}', to: 'order by at' },
     {
       breaks: 'limit.unanswered.dropped',
-      from: 'where tenant_id = e.tenant_id and at = p.at and session_id = e.session_id and seq = p.seq offset 0',
-      to: 'where tenant_id = e.tenant_id offset 0',
+      from: 'where tenant_id = ${tenantId} and at = p.at and session_id = e.session_id and seq = p.seq offset 0',
+      to: 'where tenant_id = ${tenantId} offset 0',
     },
   ],
   'packages/server/src/process/start-server.ts': [

@@ -17,7 +17,7 @@ export {
   changeQuota,
   createKey,
   createTenant,
-  distributionOf,
+  distribute,
   dropAside,
   findAside,
   issuersOf,

@@ -82,7 +82,14 @@ test('tokens that were taken under a larger quota do not fill the bucket of a sm
   const tenant = await runtime.createTenant({ quota: 'team' })
   const rate = (perMinute: number) => ({ bucket: 'write' as const, perMinute })
   const buckets = { free: rate(30), team: rate(3_000), scale: rate(120_000) }
-  const use = { keyHash: sha256(tenant.key), buckets, wanted: 30, returned: 0, session: null }
+  const use = {
+    tenantId: tenant.tenantId,
+    keyHash: sha256(tenant.key),
+    buckets,
+    wanted: 30,
+    returned: 0,
+    session: null,
+  }
   await useKey(runtime.sql, { ...use, wanted: 1 })
   expect(await useKey(runtime.sql, use)).toMatchObject({ granted: 30 })
   await runtime.sql`update tenants set quota = 'free' where tenant_id = ${tenant.tenantId}`

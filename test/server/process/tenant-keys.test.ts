@@ -2,8 +2,8 @@ import { afterAll, expect, test } from 'vitest'
 import { readConfig } from '../../../packages/server/src/base/config.js'
 import { connect } from '../../../packages/server/src/postgres/connect.js'
 import type { Sql } from '../../../packages/server/src/postgres/sql.js'
-import { distributionOf } from '../../../packages/server/src/process/operator.js'
-import { DIRECTORY, OF_NO_TENANT } from '../../../packages/server/src/schema/distribution.js'
+import { distribute } from '../../../packages/server/src/process/operator.js'
+import { DIRECTORY, OF_NO_TENANT, placeTables } from '../../../packages/server/src/schema/distribution.js'
 import { createTestDatabase } from '../../support/postgres/database.js'
 import { proves } from '../../support/proves.js'
 
@@ -30,11 +30,11 @@ async function undividable(schema: string, from: Sql = sql): Promise<string[]> {
       (select attname from pg_attribute where attrelid = c.confrelid and attnum = c.confkey[1]) as other
     from pg_constraint c join pg_class t on t.oid = c.conrelid
     where c.contype = 'f' and t.relnamespace = ${schema}::regnamespace`
-  const isDivided = ({ table }: { table: string }) => !OF_NO_TENANT.has(table)
+  const isDivided = ({ table }: { table: string }) => table !== DIRECTORY && !OF_NO_TENANT.has(table)
   return [
     ...keyless.filter(isDivided).map(({ table }) => `${table} has no primary key`),
     ...keys
-      .filter((key) => isDivided(key) && key.first !== 'tenant_id' && !DIRECTORY.includes(key.key))
+      .filter((key) => isDivided(key) && key.first !== (key.table === 'buckets' ? 'owner' : 'tenant_id'))
       .map(({ table, key }) => `${key} of ${table} does not start with the tenant`),
     ...references
       .filter(({ first, other }) => first !== 'tenant_id' || other !== 'tenant_id')
@@ -49,7 +49,7 @@ proves('scale.tenant-keys', async () => {
     { name: string }[]
   >`select relname as name from pg_class where relnamespace = 'public'::regnamespace`
   const there = new Set(rows.map(({ name }) => name))
-  expect([...DIRECTORY, ...OF_NO_TENANT.keys()].filter((name) => !there.has(name))).toEqual([])
+  expect([DIRECTORY, 'buckets', ...OF_NO_TENANT.keys()].filter((name) => !there.has(name))).toEqual([])
 })
 
 test('the check sees a key, a reference and a table that cannot be divided', async () => {
@@ -67,55 +67,38 @@ test('the check sees a key, a reference and a table that cannot be divided', asy
   ])
 })
 
-/** The functions of Citus, as far as they refuse: what is not placed in its turn, or has a key beyond its machine. */
-const CITUS = `
-  create schema citus;
-  create table citus.pg_dist_partition (logicalrelid regclass primary key, by text, partmethod "char", repmodel "char");
-  create function citus.place(placed regclass, divided text) returns void language plpgsql as $$
-    declare wrong text;
-    begin
-      select k.relname into wrong from pg_index i join pg_class k on k.oid = i.indexrelid
-      where divided is not null and i.indrelid = placed and i.indisunique and not exists (
-        select from pg_attribute a where a.attrelid = placed and a.attname = divided and a.attnum = any (i.indkey::int2[]));
-      if wrong is not null then raise '% does not hold %', wrong, divided; end if;
-      select c.conname into wrong from pg_constraint c left join citus.pg_dist_partition p on p.logicalrelid = c.confrelid
-      where c.contype = 'f' and c.conrelid = placed and (p.logicalrelid is null or (divided is null and p.by is not null));
-      if wrong is not null then raise '% refers to a table that is not there', wrong; end if;
-      insert into citus.pg_dist_partition
-      values (placed, divided, case when divided is null then 'n' else 'h' end, case when divided is null then 't' else 's' end);
-    end $$;
-  create function citus.create_reference_table(placed regclass) returns void
-    language sql as $$ select citus.place(placed, null) $$;
-  create function citus.create_distributed_table(placed regclass, by text, colocate_with text) returns void
-    language plpgsql as $$ begin
-      if colocate_with <> 'none' and not exists (select from citus.pg_dist_partition where logicalrelid = colocate_with::regclass)
-      then raise '% is not there', colocate_with; end if;
-      perform citus.place(placed, by);
-    end $$;`
-
-proves('scale.distribute', 'what distribute prints places every table, and nothing is left to print', async () => {
-  const config = readConfig({ DATABASE_URL: database.url })
-  const statements = await distributionOf(config)
+proves('scale.distribute', async () => {
+  const placed = await placeTables(sql)
   const tables = await sql<{ name: string }[]>`select tablename as name from pg_tables where schemaname = 'public'`
-  const [setting, ...placements] = statements
-  expect(setting).toBe('set citus.enable_local_reference_table_foreign_keys to off;')
-  const printed = placements.map((statement) => /_table\('(\w+)'/.exec(statement)?.[1])
-  expect(printed.toSorted()).toEqual(tables.map(({ name }) => name).toSorted())
-  expect(statements).toContain("select create_reference_table('api_keys');")
-  expect(statements).toContain("select create_distributed_table('content', 'tenant_id', colocate_with => 'sessions');")
-  expect(statements).toContain("select create_distributed_table('buckets', 'owner', colocate_with => 'sessions');")
+  expect([...placed.map(({ table }) => table), ...OF_NO_TENANT.keys()].toSorted()).toEqual(
+    tables.map(({ name }) => name).toSorted(),
+  )
+  const by = new Map(placed.map(({ table, by }) => [table, by]))
+  expect([by.get('directory'), by.get('content'), by.get('api_keys'), by.get('buckets')]).toEqual([
+    null,
+    'tenant_id',
+    'tenant_id',
+    'owner',
+  ])
+  // A table is divided after those that its rows refer to.
+  const references = await sql<{ from: string; to: string }[]>`
+    select f.relname as from, t.relname as to from pg_constraint k
+    join pg_class f on f.oid = k.conrelid join pg_class t on t.oid = k.confrelid
+    where k.contype = 'f' and f.relnamespace = 'public'::regnamespace and f.oid <> t.oid`
+  const order = placed.map(({ table }) => table)
+  expect(references.length).toBeGreaterThan(10)
+  expect(references.filter(({ from, to }) => order.indexOf(from) < order.indexOf(to))).toEqual([])
 
-  await sql.unsafe(CITUS)
-  const [{ name = '' } = {}] = await sql<{ name: string }[]>`select current_database() as name`
-  await sql.unsafe(`alter database ${name} set search_path = public, citus`)
-  await sql.unsafe(`set search_path = public, citus; ${statements.join('\n')}`)
-  expect(await distributionOf(config)).toEqual([])
+  const config = readConfig({ DATABASE_URL: database.url })
+  const steps: string[] = []
+  await expect(distribute(config, (step) => steps.push(step))).rejects.toThrow(
+    'this PostgreSQL has no extension citus: the tables stay on one machine',
+  )
+  expect(steps).toEqual([])
 })
 
-test('the stand-in for Citus refuses a wrong order and a key beyond its machine', async () => {
-  const run = (text: string) => sql.unsafe(`set search_path = wrong, citus; ${text}`)
-  await expect(run(`select create_distributed_table('things', 'tenant_id', colocate_with => 'none')`)).rejects.toThrow(
-    'things_pkey does not hold tenant_id',
-  )
-  await expect(run(`select create_reference_table('parts')`)).rejects.toThrow('parts_thing_fkey refers to a table')
+test('a table that is not of the service is named before anything is divided', async () => {
+  await sql`create table notes (id int primary key)`
+  await expect(placeTables(sql)).rejects.toThrow('notes has no tenant_id and is no table of Countersign')
+  await sql`drop table notes`
 })

@@ -6,15 +6,19 @@ import { connect } from '../../../packages/server/src/postgres/connect.js'
 import { startEmbeddedPostgres } from '../../../packages/server/src/process/embedded-postgres/start-embedded-postgres.js'
 import { migrate } from '../../../packages/server/src/schema/migrate.js'
 import { buildOnce } from '../process/command-line.js'
+import { ownersOf } from '../statements/owners.js'
 
 declare module 'vitest' {
   interface ProvidedContext {
     postgresUrl: string
+    /** Of each table the column that says whose a row is. */
+    owners: Record<string, string>
   }
 }
 
 interface Shared {
   url: string
+  owners: Record<string, string>
   users: number
   stop: () => Promise<void>
 }
@@ -28,6 +32,7 @@ export default async function setup(project: TestProject): Promise<() => Promise
   const shared = await holder.countersignTestPostgres
   shared.users += 1
   project.provide('postgresUrl', shared.url)
+  project.provide('owners', shared.owners)
   return async () => {
     shared.users -= 1
     if (shared.users > 0) return
@@ -45,9 +50,14 @@ async function start(): Promise<Shared> {
   const sql = connect({ url }, { max: 1 })
   await sql`create database template_countersign`
   await sql.end()
-  await migrate(url.replace(/[^/]*$/, 'template_countersign'))
+  const template = url.replace(/[^/]*$/, 'template_countersign')
+  await migrate(template)
+  const migrated = connect({ url: template }, { max: 1 })
+  const owners = await ownersOf(migrated)
+  await migrated.end()
   return {
     url,
+    owners,
     users: 0,
     stop: async () => {
       await postgres.stop()

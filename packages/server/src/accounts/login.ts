@@ -27,7 +27,7 @@ export async function login(ctx: OpenContext, { body }: { body: Body }): Promise
   await inEntrance(ctx, (sql) => auditByEmail(sql, ctx, audited))
   if (!granted) throw new ApiError('UNAUTHENTICATED')
   const proven = await withTodaysHash(ctx, credentials, body)
-  await inEntrance(ctx, (sql) => signIn(ctx, sql, { ...proven, method: 'password' }))
+  await inEntrance(ctx, (sql) => sql.begin((tx) => signIn(ctx, tx, { ...proven, method: 'password' })))
   knowBrowser(ctx, key)
   const user = await inEntrance(ctx, (sql) => loadUser(sql, credentials.tenantId, credentials.userId))
   if (user === undefined) throw new ApiError('UNAUTHENTICATED')

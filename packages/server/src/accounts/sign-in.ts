@@ -3,7 +3,7 @@ import { ApiError } from '../base/api-error.js'
 import { makeId, makeToken } from '../base/crypto/secrets.js'
 import type { OpenContext } from '../context/context.js'
 import { setSessionCookies } from '../entry/session-cookies.js'
-import type { Queryable } from '../postgres/sql.js'
+import type { Tx } from '../postgres/sql.js'
 import { insertRefreshToken } from '../store/accounts/refresh-tokens.js'
 
 const REFRESH_SECONDS = LIMITS.refreshTokenDays * 24 * 3_600
@@ -26,12 +26,12 @@ export interface Proven {
  */
 export async function signIn(
   ctx: OpenContext,
-  sql: Queryable,
+  tx: Tx,
   { tenantId, userId, passwordHash, method, lifeSeconds = REFRESH_SECONDS }: Proven,
 ): Promise<void> {
   const refresh = makeToken(ctx.app.random)
   const refreshId = makeId(ctx.app.random, 'rt')
-  const isStored = await insertRefreshToken(sql, {
+  const isStored = await insertRefreshToken(tx, {
     tenantId,
     userId,
     passwordHash,

@@ -13,6 +13,7 @@ export const MEMORIES = {
   plans: { kind: 'cache', megabytes: 96, holds: 'plans prepared for judging, by hash' },
   sessions: { kind: 'cache', megabytes: 48, holds: 'sessions as this process last wrote them' },
   offered_tools: { kind: 'cache', megabytes: 4, holds: 'hashes of the tools that are already stored' },
+  directory: { kind: 'cache', megabytes: 4, holds: 'which tenant a key belongs to' },
   prepaid_tokens: { kind: 'cache', megabytes: 1, holds: 'tokens of recently authenticated keys' },
   byte_counts: { kind: 'cache', megabytes: 1, holds: 'bytes that tenants sent, until they are written' },
   key_usage: { kind: 'cache', megabytes: 1, holds: 'when keys were used, until it is written' },

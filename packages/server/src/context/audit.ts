@@ -27,7 +27,7 @@ export const auditPerson = (
 ): Promise<void> =>
   insertAuditEntry(tx, { tenantId, userId, actor: email, signedInBy: method, ip: request.clientAddress, ...audited })
 
-/** The same for an address that need not be anybody's: it takes the same statement either way. */
+/** The same for an address that need not be anybody's: it takes the same statements either way. */
 export const auditByEmail = (
   sql: Queryable,
   { request }: OpenContext,

@@ -9,9 +9,11 @@ import {
 import { ApiError, unauthenticated } from '../base/api-error.js'
 import type { Quotas } from '../base/config.js'
 import { sha256 } from '../base/crypto/secrets.js'
+import { type Cache, ENTRY_BYTES } from '../base/memories.js'
 import type { HttpRequest } from '../context/http-request.js'
 import type { Database } from '../postgres/database.js'
-import { type KeyHolder, type KeyUse, useKey } from '../store/accounts/api-keys.js'
+import type { Sql } from '../postgres/sql.js'
+import { findTenantOfKey, type KeyHolder, type KeyUse, useKey } from '../store/accounts/api-keys.js'
 import type { KeyUsage } from './key-usage.js'
 import type { PrepaidTokens, TopUp } from './prepaid-tokens.js'
 
@@ -19,6 +21,8 @@ export interface KeyAuthentication {
   enter: Database['enter']
   keyUsage: KeyUsage
   tokens: PrepaidTokens
+  /** By the hash of a key. */
+  tenants: Cache<string>
   quotas: Quotas
 }
 
@@ -85,13 +89,16 @@ const NO_TOKENS: TopUp = { wanted: 0, returned: 0, complete: () => {} }
 
 /** Authenticates the key and takes tokens from its tenant's bucket. Null: there is no such key. */
 async function take(
-  { enter, quotas }: KeyAuthentication,
+  { enter, quotas, tenants }: KeyAuthentication,
   { sender, keyHash, route, known = null }: NamedKey & Pick<KeyUse, 'known'>,
   { wanted, returned, complete }: TopUp,
 ): Promise<KeyHolder | null> {
   const buckets = bucketsFor(quotas, route)
   const use = { keyHash, buckets, wanted, returned, known }
-  const holder = await enter(sender, (sql) => useKey(sql, use)).catch((error: unknown) => {
+  const holder = await enter(sender, async (sql) => {
+    const tenantId = await tenantOf(tenants, sql, keyHash)
+    return tenantId === null ? null : useKey(sql, { tenantId, ...use })
+  }).catch((error: unknown) => {
     complete(null)
     throw error
   })
@@ -99,6 +106,16 @@ async function take(
   const isPaid = holder !== null && buckets !== null && granted !== null && tokens !== null && granted > 0
   complete(isPaid ? { holder, perMinute: buckets[holder.quota].perMinute, granted, tokens, now: holder.now } : null)
   return holder
+}
+
+/** Looked up once: a key never changes its tenant. */
+async function tenantOf(tenants: Cache<string>, sql: Sql, keyHash: Buffer): Promise<string | null> {
+  const name = keyHash.toString('latin1')
+  const known = tenants.get(name)
+  if (known !== undefined) return known
+  const found = await findTenantOfKey(sql, keyHash)
+  if (found !== null) tenants.set(name, found, { size: ENTRY_BYTES + name.length + found.length })
+  return found
 }
 
 /** Two Authorization headers arrive joined by a comma and are no bearer token. */

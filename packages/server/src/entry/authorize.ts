@@ -42,7 +42,8 @@ export type Entered = OpenContext & Partial<Pick<Context, 'tenant' | 'recentKey'
 export function createAuthorization(parts: AuthorizationParts): Authorization {
   const { config, database, keyUsage } = parts
   const tokens = parts.prepaidTokens ?? createPrepaidTokens(parts.memories.cache('prepaid_tokens'))
-  const keys = { enter: database.enter, keyUsage, tokens, quotas: config.quotas }
+  const tenants = parts.memories.cache<string>('directory')
+  const keys = { enter: database.enter, keyUsage, tokens, tenants, quotas: config.quotas }
 
   const byKey = (open: OpenContext, route: Keyed, { sessionId, rechecksKey = false }: EntryOptions) => {
     const keyHash = keyHashOf(open.request.http)

@@ -6,6 +6,8 @@ import { createTemplate, type Sql, type Statement, type Tx } from './sql.js'
 import type { Value } from './values.js'
 
 export interface ConnectOptions {
+  /** What PostgreSQL shows of the connections, behind the service's name. */
+  readonly name?: string
   readonly url: string
   readonly statementTimeoutMs?: number
   readonly lockTimeoutMs?: number
@@ -19,20 +21,24 @@ const ANSWER_PER_STATEMENT_TIMEOUT = 1.3
 
 /** A pool with our timeouts and types. Also used where one connection is enough (migrations, tests). */
 export function connect(
-  { url, statementTimeoutMs = STATEMENT_TIMEOUT_MS, lockTimeoutMs = LOCK_TIMEOUT_MS }: ConnectOptions,
+  { url, name, statementTimeoutMs = STATEMENT_TIMEOUT_MS, lockTimeoutMs = LOCK_TIMEOUT_MS }: ConnectOptions,
   { max, settings = {} }: { max: number; settings?: Settings },
   hosts: Hosts = createHosts(url),
 ): Sql {
-  const opening = createOpening(url, {
-    statement_timeout: statementTimeoutMs,
-    lock_timeout: lockTimeoutMs,
-    idle_in_transaction_session_timeout: IDLE_IN_TRANSACTION_MS,
-    // Pages read little, but PostgreSQL may expect much and compile the statement first, which takes longer than to run it.
-    jit: 'off',
-    // One statement has one process: those of a tenant would otherwise take three times its share of the processors.
-    max_parallel_workers_per_gather: 0,
-    ...settings,
-  })
+  const opening = createOpening(
+    url,
+    {
+      statement_timeout: statementTimeoutMs,
+      lock_timeout: lockTimeoutMs,
+      idle_in_transaction_session_timeout: IDLE_IN_TRANSACTION_MS,
+      // Pages read little, but PostgreSQL may expect much and compile the statement first, which takes longer than to run it.
+      jit: 'off',
+      // One statement has one process: those of a tenant would otherwise take three times its share of the processors.
+      max_parallel_workers_per_gather: 0,
+      ...settings,
+    },
+    name,
+  )
   const connections = createConnections(opening, max, hosts)
   const answerMs = statementTimeoutMs * ANSWER_PER_STATEMENT_TIMEOUT
 

@@ -51,9 +51,9 @@ export function createDatabase(options: DatabaseOptions): Database {
   const readSize = Math.max(1, Math.floor(options.poolSize / 6))
   const workSize = Math.max(2, options.poolSize - quickSize - readSize)
   const hosts = createHosts(options.url)
-  const quick = connect(options, { max: quickSize }, hosts)
-  const reading = connect(options, { max: readSize }, hosts)
-  const work = connect(options, { max: workSize, settings: BY_KEY }, hosts)
+  const quick = connect({ ...options, name: 'entrance' }, { max: quickSize }, hosts)
+  const reading = connect({ ...options, name: 'reading' }, { max: readSize }, hosts)
+  const work = connect({ ...options, name: 'work' }, { max: workSize, settings: BY_KEY }, hosts)
   const pools = [quick, reading, work]
   const isHeard = () => pools.some((pool) => pool.isHeard())
   const shareOf = (slots: number, wait: number) =>

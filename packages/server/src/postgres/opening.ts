@@ -16,7 +16,7 @@ export const CONNECT_TIMEOUT_MS = 10_000
 /** What a connection is set to from its start, also where its role is set to something else. */
 export type Settings = Readonly<Record<string, string | number>>
 
-export function createOpening(url: string, settings: Settings): Opening {
+export function createOpening(url: string, settings: Settings, name?: string): Opening {
   const { username, password, pathname, searchParams } = new URL(forOneHost(url))
   const mode = tlsMode(url) ?? 'disable'
   const options = Object.entries(settings)
@@ -35,7 +35,7 @@ export function createOpening(url: string, settings: Settings): Opening {
       types: TYPES,
       keepAlive: true,
       connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
-      application_name: 'countersign',
+      application_name: name === undefined ? 'countersign' : `countersign ${name}`,
       ...(!isPooled && { options }),
     }),
     learnFrom: (error) => {

@@ -41,7 +41,7 @@ interface TableHeader {
 export async function backUp(url: string, file: string): Promise<number> {
   const draft = `${file}.draft`
   const handle = await openFile(file, () => open(draft, 'w', 0o600))
-  const sql = connect({ url, statementTimeoutMs: 0 }, { max: 1 })
+  const sql = connect({ url, name: 'backup', statementTimeoutMs: 0 }, { max: 1 })
   const packed = createGzip()
   const written = pipeline(packed, handle.createWriteStream())
   // Awaited below; a disk that fills up before that must not end the process.
@@ -100,7 +100,7 @@ async function restoreLines(
     throw new BackupError(`${file} was made by a newer version of Countersign: restore it with that version`)
   }
   await migrate(url, migrations, header.migration)
-  const sql = connect({ url, statementTimeoutMs: 0 }, { max: 1 })
+  const sql = connect({ url, name: 'backup', statementTimeoutMs: 0 }, { max: 1 })
   try {
     let rows = 0
     await sql.begin(async (tx) => {

@@ -16,7 +16,7 @@ import { createDatabase } from '../postgres/database.js'
 import { databaseTrouble } from '../postgres/database-error.js'
 import { firstAnswer } from '../postgres/first-answer.js'
 import type { Queryable, Sql, Tx } from '../postgres/sql.js'
-import { alreadyPlaced, BEFORE_PLACEMENTS, placement, placeTables } from '../schema/distribution.js'
+import { divide, requireCitus } from '../schema/distribution.js'
 import { codeVersion, databaseVersion, holdsNothing, migrate } from '../schema/migrate.js'
 import {
   countActiveKeys,
@@ -164,12 +164,12 @@ export const backUpTo = (file: string, config: Config): Promise<number> =>
 export const restoreFrom = (file: string, config: Config, options: RestoreOptions = {}): Promise<number> =>
   withDatabase(config, (url) => restoreBackup(file, url, options), 'old or new')
 
-/** The calls of Citus that divide the database by tenant, as far as that is not done yet. */
-export const distributionOf = (config: Config): Promise<string[]> =>
-  inTransaction(config, async (tx) => {
-    const placed = await alreadyPlaced(tx)
-    const missing = (await placeTables(tx)).filter(({ table }) => !placed.has(table))
-    return missing.length === 0 ? [] : [BEFORE_PLACEMENTS, ...missing.map(placement)]
+/** Divides the database over the machines of Citus by tenant, as far as that is not done yet, and says each step. */
+export const distribute = (config: Config, say: (step: string) => void): Promise<void> =>
+  withDatabase(config, async (url) => {
+    await transact(url, requireCitus)
+    if (await transact(url, holdsNothing)) await migrate(url)
+    await onConnectionTo(url, (sql) => divide(sql, say))
   })
 
 export interface TenantArchived extends Archived {
@@ -247,16 +247,18 @@ export const inTransaction = <T>(config: Config, work: (tx: Tx) => Promise<T>): 
 
 /** For work of many transactions, each of which takes its time. */
 const onConnection = <T>(config: Config, work: (sql: Sql) => Promise<T>): Promise<T> =>
-  withDatabase(config, async (url) => {
-    const sql = connect({ url, statementTimeoutMs: 0 }, { max: 1 })
-    try {
-      await firstAnswer(sql)
-      await requireVersion(sql)
-      return await work(sql)
-    } finally {
-      await sql.end({ timeout: 5 })
-    }
-  })
+  withDatabase(config, (url) => onConnectionTo(url, work))
+
+async function onConnectionTo<T>(url: string, work: (sql: Sql) => Promise<T>): Promise<T> {
+  const sql = connect({ url, name: 'operator', statementTimeoutMs: 0 }, { max: 1 })
+  try {
+    await firstAnswer(sql)
+    await requireVersion(sql)
+    return await work(sql)
+  } finally {
+    await sql.end({ timeout: 5 })
+  }
+}
 
 const transactAtVersion = <T>(url: string, work: (tx: Tx) => Promise<T>): Promise<T> =>
   transact(url, async (tx) => {

@@ -6,6 +6,7 @@ import { connect } from '../postgres/connect.js'
 import { takeTime } from '../postgres/database.js'
 import { firstAnswer } from '../postgres/first-answer.js'
 import type { Queryable, Sql, Tx } from '../postgres/sql.js'
+import { isDivided, placeNewTables } from './distribution.js'
 import { buildIndexesAhead, dropUnfinishedIndexes, hasIndexesAhead } from './indexes-ahead.js'
 
 export interface Migration {
@@ -37,7 +38,10 @@ export const MIGRATIONS = fileURLToPath(new URL('../../migrations/', import.meta
  */
 export async function migrate(url: string, folder = MIGRATIONS, upTo = Number.POSITIVE_INFINITY): Promise<number[]> {
   const migrations = (await readMigrations(folder)).filter(({ number }) => number <= upTo)
-  const sql = connect({ url, statementTimeoutMs: 0, lockTimeoutMs: MIGRATION_LOCK_WAIT_MS }, { max: 1 })
+  const sql = connect(
+    { url, name: 'migrate', statementTimeoutMs: 0, lockTimeoutMs: MIGRATION_LOCK_WAIT_MS },
+    { max: 1 },
+  )
   try {
     await firstAnswer(sql)
     // PgBouncer keeps no lock beyond a transaction: behind it, migrations build their indexes themselves.
@@ -52,6 +56,7 @@ export async function migrate(url: string, folder = MIGRATIONS, upTo = Number.PO
         await apply(tx, migration)
         applied.push(migration.number)
       }
+      if (applied.length > 0 && (await isDivided(tx))) await placeNewTables(tx)
     })
     return applied
   } finally {

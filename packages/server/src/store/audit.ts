@@ -2,6 +2,7 @@ import type { AUDIT_ACTIONS } from '@countersign/protocol'
 import type { Queryable } from '../postgres/sql.js'
 import { daysAgo } from './days-ago.js'
 import { deleteSome } from './delete-some.js'
+import { findTenantOf } from './directory.js'
 
 export type AuditAction = (typeof AUDIT_ACTIONS)[number]
 
@@ -24,7 +25,7 @@ export async function insertAuditEntry(sql: Queryable, entry: NewAuditEntry): Pr
       (tenant_id, at, action, user_id, actor, signed_in_by, ip, subject, detail, key_id, key_name, key_prefix)
     select t.tenant_id, statement_timestamp(), ${entry.action}, ${entry.userId ?? null}, ${entry.actor ?? null},
       ${entry.signedInBy ?? null}, ${entry.ip ?? null}, ${entry.subject ?? null}, ${entry.detail ?? null}, k.key_id, k.name, k.prefix
-    from tenants t left join api_keys k on k.tenant_id = t.tenant_id and k.key_id = ${entry.keyId ?? null}
+    from tenants t left join api_keys k on k.tenant_id = ${entry.tenantId} and k.key_id = ${entry.keyId ?? ''}
     where t.tenant_id = ${entry.tenantId}`
 }
 
@@ -50,14 +51,16 @@ export const auditOf = (entry: NewAuditEntry) => ({
   audit_key: entry.keyId ?? null,
 })
 
-/** For a person who is not signed in: the same statement whether or not an account has the address. */
+/** For a person who is not signed in: the same statements whether or not an account has the address. */
 export async function insertAuditEntryByEmail(
   sql: Queryable,
   entry: { emailKey: string; action: AuditAction; ip: string },
 ): Promise<void> {
+  const tenantId = await findTenantOf(sql, entry.emailKey)
   await sql`
     insert into audit_entries (tenant_id, at, action, user_id, actor, ip)
-    select tenant_id, statement_timestamp(), ${entry.action}, user_id, email, ${entry.ip} from users where email_key = ${entry.emailKey}`
+    select tenant_id, statement_timestamp(), ${entry.action}, user_id, email, ${entry.ip} from users
+    where tenant_id = ${tenantId} and email_key = ${entry.emailKey}`
 }
 
 export interface AuditRow {

@@ -1,4 +1,5 @@
 import type { Fragment, Queryable } from '../postgres/sql.js'
+import { across } from './across-tenants.js'
 
 /** The key of each table behind the tenant. */
 const KEYS = {
@@ -35,7 +36,7 @@ export async function findSome(sql: Queryable, table: Table, condition: Fragment
 export async function findRows(sql: Queryable, table: Table, selection: Fragment): Promise<Fragment[]> {
   const key = sql(KEYS[table])
   const found = await sql<{ tenantId: string; keys: string }[]>`
-    select tenant_id, json_agg(keys)::text as keys
+    ${across(sql, 'old rows')} select tenant_id, json_agg(keys)::text as keys
     from (select tenant_id, ${key} from (${selection}) as rows) as keys group by tenant_id order by tenant_id`
   return found.map(
     ({ tenantId, keys }) => sql`tenant_id = ${tenantId} and (${key}) in (

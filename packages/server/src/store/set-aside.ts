@@ -1,4 +1,5 @@
-import type { Queryable, Tx } from '../postgres/sql.js'
+import type { Fragment, Queryable, Tx } from '../postgres/sql.js'
+import { across } from './across-tenants.js'
 
 /** Work that failed too often: nobody tries it again by itself. */
 export const SET_ASIDE_KINDS = ['capture', 'run', 'mail'] as const
@@ -21,30 +22,32 @@ export interface SetAsideKey {
   readonly id: string
 }
 
-const setAside = (sql: Queryable) => sql`
+const setAside = (sql: Queryable, whose: Fragment = sql`true`) => sql`
   select 'capture' as kind, tenant_id, capture_id as id, agent, attempts, error, set_aside_at as at
-  from set_aside_captures
+  from set_aside_captures where ${whose}
   union all
   select 'run', tenant_id, run_id, against ->> 'agent', attempts, coalesce(error, ''), finished_at
-  from runs where status = 'failed' and attempts > 0
+  from runs where status = 'failed' and attempts > 0 and ${whose}
   union all
   select 'mail', tenant_id, mail_id, null, attempts, 'the mail server did not take it; the log says why', given_up_at
-  from mail_queue where given_up_at is not null`
+  from mail_queue where given_up_at is not null and ${whose}`
 
 /** The newest first. */
 export function listSetAside(sql: Queryable, limit: number): Promise<SetAside[]> {
-  return sql<SetAside[]>`select * from (${setAside(sql)}) s order by at desc, id limit ${limit}`
+  return sql<
+    SetAside[]
+  >`${across(sql, 'set aside')} select * from (${setAside(sql)}) s order by at desc, id limit ${limit}`
 }
 
 export async function findSetAside(sql: Queryable, { kind, tenantId, id }: SetAsideKey): Promise<SetAside | null> {
   const [row] = await sql<SetAside[]>`
-    select * from (${setAside(sql)}) s where kind = ${kind} and tenant_id = ${tenantId} and id = ${id}`
+    select * from (${setAside(sql, sql`tenant_id = ${tenantId}`)}) s where kind = ${kind} and id = ${id}`
   return row ?? null
 }
 
 export async function countSetAside(sql: Queryable): Promise<Map<SetAsideKind, number>> {
   const rows = await sql<{ kind: SetAsideKind; count: number }[]>`
-    select kind, count(*)::int as count from (${setAside(sql)}) s group by kind`
+    ${across(sql, 'set aside')} select kind, count(*)::int as count from (${setAside(sql)}) s group by kind`
   const counts = new Map(rows.map(({ kind, count }) => [kind, count]))
   return new Map(SET_ASIDE_KINDS.map((kind) => [kind, counts.get(kind) ?? 0]))
 }

@@ -1,25 +1,26 @@
 import { parseArgs } from 'node:util'
-import { configOf, distributionOf, type Flags } from '@countersign/server'
+import { configOf, distribute as distributeTables, type Flags } from '@countersign/server'
 import type { Command } from '../../terminal/command.js'
 import { DATABASE_USAGE, SETTING_FLAGS } from '../start.js'
 
 export const distribute: Command = {
   usage: [`distribute ${DATABASE_USAGE}`],
-  summary: 'print the SQL that divides the database over several machines by tenant, for Citus',
+  summary: 'divide the database over the machines of Citus, by tenant',
   help: () =>
     [
-      'Changes nothing: it reads which tables there are and prints one call of Citus for each, in an order that their',
-      'foreign keys allow. Tables that Citus has already are left out.',
-      'Not for production: Citus 13.0 runs these statements, but refuses statements of this version of the service,',
-      'which cannot work on divided tables yet. The guide "Operate" says what was tried, and what to do instead.',
-      "Exit codes: 0 printed; 1 no database, or a table that is not Countersign's; 2 wrong usage.",
+      'Run it on the coordinator, which is also what DATABASE_URL names afterwards. A new database is made first; one with',
+      'data keeps it, and nothing else may use it meanwhile. What is divided already stays as it is, so that it can be run',
+      'again. The guide "When one machine is not enough" says when, and how.',
+      "Exit codes: 0 divided; 1 no database, no Citus, or a table that is not Countersign's; 2 wrong usage.",
     ].join('\n'),
   run: async (args, { print, note }) => {
     const { values } = parseArgs({ args: [...args], options: SETTING_FLAGS })
-    const statements = await distributionOf(configOf(values as Flags))
-    for (const statement of statements) print(statement)
-    if (statements.length === 0) note('nothing to do: Citus has every table already')
-    else note('for a trial only: this version of the service cannot work on divided tables yet (--help says more)')
+    let steps = 0
+    await distributeTables(configOf(values as Flags), (step) => {
+      steps += 1
+      print(step)
+    })
+    note(steps === 0 ? 'nothing to do: every table is where it belongs' : 'done: start the service as before')
     return 0
   },
 }

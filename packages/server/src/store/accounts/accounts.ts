@@ -1,5 +1,8 @@
 import type { Quota, Role } from '@countersign/protocol'
+import { sha256 } from '../../base/crypto/secrets.js'
 import type { Queryable, Tx } from '../../postgres/sql.js'
+import { across } from '../across-tenants.js'
+import { enterDirectory, findTenantOf } from '../directory.js'
 
 /** The form by which an address is looked up and limited: one account per mailbox, whatever the letter case. */
 export const emailKey = (email: string): string => email.trim().normalize('NFC').toLowerCase()
@@ -29,15 +32,14 @@ export interface NewAccount {
 
 /** The tenant and its first user. False when the address has an account. */
 export async function insertAccount(tx: Tx, account: NewAccount): Promise<boolean> {
+  const { tenantId, email } = account
+  if (!(await enterDirectory(tx, 'email', sha256(emailKey(email)), tenantId))) return false
   await tx`
-    insert into tenants (tenant_id, name, quota)
-    values (${account.tenantId}, ${account.organisation}, ${account.quota})`
-  const rows = await tx`
+    insert into tenants (tenant_id, name, quota) values (${tenantId}, ${account.organisation}, ${account.quota})`
+  await tx`
     insert into users (tenant_id, user_id, email, email_key, name, password_hash)
-    values (${account.tenantId}, ${account.userId}, ${account.email}, ${emailKey(account.email)}, ${account.name}, ${account.passwordHash})
-    on conflict (email_key) do nothing
-    returning 1`
-  return rows.length === 1
+    values (${tenantId}, ${account.userId}, ${email}, ${emailKey(email)}, ${account.name}, ${account.passwordHash})`
+  return true
 }
 
 export interface Credentials {
@@ -49,24 +51,25 @@ export interface Credentials {
 
 /** Undefined when nobody who may sign in has the address. */
 export async function findCredentials(sql: Queryable, key: string): Promise<Credentials | undefined> {
-  const [row] = await sql<
-    Credentials[]
-  >`select tenant_id, user_id, password_hash from users where email_key = ${key} and disabled_at is null`
+  const tenantId = await findTenantOf(sql, key)
+  const [row] = await sql<Credentials[]>`
+    select tenant_id, user_id, password_hash from users
+    where tenant_id = ${tenantId} and email_key = ${key} and disabled_at is null`
   return row
 }
 
 export async function loadUser(sql: Queryable, tenantId: string, userId: string): Promise<UserRow | undefined> {
   const [row] = await sql<UserRow[]>`
     select u.tenant_id, u.user_id, u.email, u.name, u.email_verified_at, u.role, t.name as tenant_name, t.quota,
-      u.password_hash is not null as has_password, ${groupsOf(sql)} as groups
-    from users u join tenants t using (tenant_id)
+      u.password_hash is not null as has_password, ${groupsOf(sql, tenantId)} as groups
+    from users u join tenants t on t.tenant_id = ${tenantId}
     where u.tenant_id = ${tenantId} and u.user_id = ${userId}`
   return row
 }
 
 /** The names of the groups of a user `u`. */
-export const groupsOf = (sql: Queryable) => sql`array(
-  select g.name from group_members g where g.tenant_id = u.tenant_id and g.user_id = u.user_id order by g.name
+export const groupsOf = (sql: Queryable, tenantId: string) => sql`array(
+  select g.name from group_members g where g.tenant_id = ${tenantId} and g.user_id = u.user_id order by g.name
 )`
 
 export async function updatePassword(
@@ -80,7 +83,7 @@ export async function updatePassword(
 /** The highest cost of all password hashes, as they say themselves; zero where there is none. */
 export async function readHighestCost(sql: Queryable): Promise<number> {
   const [row] = await sql<{ cost: number | null }[]>`
-    select max(split_part(password_hash, '$', 2)::int) as cost from users where password_hash like 'scrypt$%'`
+    ${across(sql, 'cost of passwords')} select max(split_part(password_hash, '$', 2)::int) as cost from users where password_hash like 'scrypt$%'`
   return row?.cost ?? 0
 }
 
@@ -95,6 +98,8 @@ export async function rehashPassword(sql: Queryable, proven: Credentials, passwo
 
 /** The user's address is verified, and with it the tenant that the user opened. */
 export async function markVerified(tx: Tx, { tenantId, userId }: { tenantId: string; userId: string }): Promise<void> {
-  await tx`update users set email_verified_at = coalesce(email_verified_at, statement_timestamp()) where tenant_id = ${tenantId} and user_id = ${userId}`
-  await tx`update tenants set verified_at = coalesce(verified_at, statement_timestamp()) where tenant_id = ${tenantId}`
+  await tx`
+    update users set email_verified_at = statement_timestamp()
+    where tenant_id = ${tenantId} and user_id = ${userId} and email_verified_at is null`
+  await tx`update tenants set verified_at = statement_timestamp() where tenant_id = ${tenantId} and verified_at is null`
 }

@@ -1,7 +1,9 @@
 import type { Environment, KeyAccess, Quota, RateBucket } from '@countersign/protocol'
+import { groupBy } from '../../base/group-by.js'
 import { within } from '../../postgres/database.js'
 import { statementByParts } from '../../postgres/fixed-statement.js'
 import type { Queryable, Sql } from '../../postgres/sql.js'
+import { directoryEntry, enterDirectory } from '../directory.js'
 import { IN_FORCE } from '../sessions/key-proof.js'
 import type { SessionRow } from '../sessions/session-row.js'
 import { revisionOf, SELECT_IF_CURRENT } from '../sessions/sessions.js'
@@ -33,6 +35,7 @@ export interface KeyHolder {
 }
 
 export interface KeyUse {
+  tenantId: string
   keyHash: Buffer
   /** From which bucket to take, by quota. Null: nothing is taken. */
   buckets: Readonly<Record<Quota, RateBucket>> | null
@@ -47,14 +50,21 @@ export interface KeyUse {
 /** No request waits longer than this to be authenticated; then it gets 503. */
 const KEY_TIMEOUT_MS = 3_000
 
+/** The tenant of a key, whether or not it may be used. It never changes. Null: there is no such key. */
+export async function findTenantOfKey(sql: Sql, keyHash: Buffer): Promise<string | null> {
+  const [entry] = await within(KEY_TIMEOUT_MS, sql, directoryEntry(sql, 'key', keyHash))
+  return entry?.tenantId ?? null
+}
+
 /**
  * Authenticates a key and takes a token from its tenant's bucket, in one statement. Null when the key is unknown,
  * revoked or expired. Nothing is taken for an unverified tenant.
  */
 export async function useKey(sql: Sql, use: KeyUse): Promise<KeyHolder | null> {
-  const { keyHash, buckets, wanted, returned, known = null } = use
+  const { tenantId, keyHash, buckets, wanted, returned, known = null } = use
   const parts = [buckets === null ? [] : (['tokens'] as const), known === null ? [] : (['session'] as const)].flat()
   const query = authenticate(parts)(sql, {
+    tenant_id: tenantId,
     key_hash: keyHash,
     ...(buckets !== null && take(buckets)),
     wanted,
@@ -83,13 +93,13 @@ const authenticate = statementByParts<
     with key as (
       select k.tenant_id, k.key_id, k.user_id, k.access, k.agent, k.environment, t.quota,
         t.verified_at is not null as verified
-      from api_keys k join tenants t on t.tenant_id = k.tenant_id
-      where k.key_hash = :key_hash::bytea and ${IN_FORCE}
+      from api_keys k join tenants t on t.tenant_id = :tenant_id::text
+      where k.tenant_id = :tenant_id::text and k.key_hash = :key_hash::bytea and ${IN_FORCE}
     ), took as (
       ${has('tokens') ? TAKE_BY_QUOTA : 'select null::int as granted, null::float8 as tokens'}
     )
     select key.*, took.granted, took.tokens, clock_timestamp() as now,
-      ${has('session') ? `(${SELECT_IF_CURRENT('key.tenant_id')})` : 'null::timestamptz'} as seen_at
+      ${has('session') ? `(${SELECT_IF_CURRENT(':tenant_id::text')})` : 'null::timestamptz'} as seen_at
     from key left join took on true`,
 )
 
@@ -109,13 +119,14 @@ export async function touchKeys(
   sql: Sql,
   uses: readonly { tenantId: string; keyId: string; at: Date }[],
 ): Promise<void> {
-  await sql`
-    update api_keys k set last_used_at = greatest(k.last_used_at, used.at)
-    from unnest(
-      ${uses.map((use) => use.tenantId)}::text[], ${uses.map((use) => use.keyId)}::text[],
-      ${uses.map((use) => use.at.toISOString())}::text[]::timestamptz[]
-    ) as used (tenant_id, key_id, at)
-    where k.tenant_id = used.tenant_id and k.key_id = used.key_id`
+  for (const [tenantId, used] of groupBy(uses, (use) => use.tenantId)) {
+    await sql`
+      update api_keys k set last_used_at = greatest(k.last_used_at, used.at)
+      from unnest(
+        ${used.map((use) => use.keyId)}::text[], ${used.map((use) => use.at.toISOString())}::text[]::timestamptz[]
+      ) as used (key_id, at)
+      where k.tenant_id = ${tenantId} and k.key_id = used.key_id`
+  }
 }
 
 export interface NewKeyRow {
@@ -135,6 +146,7 @@ const EVERYTHING: KeyScope = { access: 'all', agent: null, environment: null }
 /** Stores a new key. The caller holds the tenant's row (`lockTenant`), so that the count of keys cannot be outrun. */
 export async function insertKey(tx: Queryable, key: NewKeyRow): Promise<void> {
   const { access, agent, environment } = key.scope ?? EVERYTHING
+  await enterDirectory(tx, 'key', key.keyHash, key.tenantId)
   await tx`
     insert into api_keys
       (tenant_id, key_id, user_id, name, prefix, key_hash, access, agent, environment, expires_at)
@@ -151,7 +163,7 @@ export async function countActiveKeys(tx: Queryable, tenantId: string): Promise<
 /** False when the tenant has no such active key. */
 export async function revokeKey(tx: Queryable, tenantId: string, keyId: string): Promise<boolean> {
   const rows = await tx`
-    update api_keys set revoked_at = clock_timestamp()
+    update api_keys set revoked_at = statement_timestamp()
     where tenant_id = ${tenantId} and key_id = ${keyId} and revoked_at is null
     returning 1`
   return rows.length === 1
@@ -160,7 +172,7 @@ export async function revokeKey(tx: Queryable, tenantId: string, keyId: string):
 /** Revokes the tenant's active keys of that name, or all of them when the name is null. */
 export async function revokeActiveKeys(tx: Queryable, tenantId: string, name: string | null): Promise<void> {
   await tx`
-    update api_keys set revoked_at = clock_timestamp()
+    update api_keys set revoked_at = statement_timestamp()
     where tenant_id = ${tenantId} and revoked_at is null and (${name}::text is null or name = ${name})`
 }
 

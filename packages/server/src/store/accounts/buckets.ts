@@ -1,5 +1,6 @@
 import { fixedStatement } from '../../postgres/fixed-statement.js'
 import type { Queryable } from '../../postgres/sql.js'
+import { across } from '../across-tenants.js'
 
 export interface Take {
   /** A tenant's id, or for routes before sign-in a hash of the address or e-mail. */
@@ -34,23 +35,17 @@ export async function takeToken(sql: Queryable, take: Take): Promise<Taken> {
 /**
  * The second half of every take. The new row's tokens are one less than the capacity, so `excluded.tokens + 1` is
  * what the bucket holds when full. A conflicting take waits for the row and then sees its latest tokens. All that are
- * wanted are granted, or one, or none.
+ * wanted are granted, or one, or none. In expressions alone, which PostgreSQL takes wherever the table lies.
  */
-export const REFILL = `
-    on conflict (owner, bucket) do update set (tokens, refilled_at, taken, granted) = (
-      select level - granted, at, granted > 0, granted
-      from (
-        select at, level, case when level >= :wanted::int then :wanted::int when level >= 1 then 1 else 0 end as granted
-        from (
-          select at, least(
-            excluded.tokens + 1,
-            b.tokens + least(:returned::int, greatest(1, (excluded.tokens + 1) / 100)) + greatest(0, extract(epoch from at - b.refilled_at))
-              * (excluded.tokens + 1) / :fill_seconds::float8
-          ) as level
-          from (select clock_timestamp() as at) as clock
-        ) as refilled
-      ) as judged
+const LEVEL = `least(
+      excluded.tokens + 1,
+      b.tokens + least(:returned::int, greatest(1, (excluded.tokens + 1) / 100))
+        + greatest(0, extract(epoch from excluded.refilled_at - b.refilled_at)) * (excluded.tokens + 1) / :fill_seconds::float8
     )`
+const GRANTED = `case when ${LEVEL} >= :wanted::int then :wanted::int when ${LEVEL} >= 1 then 1 else 0 end`
+export const REFILL = `
+    on conflict (owner, bucket) do update set tokens = ${LEVEL} - ${GRANTED}, granted = ${GRANTED}, taken = ${LEVEL} >= 1,
+      refilled_at = greatest(b.refilled_at, excluded.refilled_at)`
 
 const takeOne = fixedStatement<Taken>(`
     insert into buckets as b (owner, bucket, tokens, refilled_at, taken)
@@ -64,32 +59,28 @@ export async function spendBytes(
   spent: readonly { owner: string; capacity: number; spent: number }[],
   fillSeconds: number,
 ): Promise<Map<string, number>> {
-  // In one order on every instance, so that two batches cannot wait for each other.
-  const rows = await sql<{ owner: string; tokens: number }[]>`
-    with sent as (
-      select * from unnest(
-        ${spent.map((row) => row.owner)}::text[], ${spent.map((row) => String(row.capacity))}::text[]::float8[],
-        ${spent.map((row) => String(row.spent))}::text[]::float8[]
-      ) as sent (owner, capacity, spent)
-    )
-    insert into buckets as b (owner, bucket, tokens, refilled_at, taken)
-    select owner, 'bytes', least(capacity, capacity - spent), clock_timestamp(), true from sent order by owner
-    on conflict (owner, bucket) do update set (tokens, refilled_at, taken) = (
-      select least(
-        sent.capacity,
-        b.tokens + greatest(0, extract(epoch from at - b.refilled_at)) * sent.capacity / ${fillSeconds}::float8
-      ) - sent.spent, at, true
-      from sent, (select clock_timestamp() as at) as clock where sent.owner = b.owner
-    )
-    returning b.owner, b.tokens`
-  return new Map(rows.map(({ owner, tokens }) => [owner, tokens]))
+  const left = new Map<string, number>()
+  for (const { owner, capacity, spent: bytes } of spent) {
+    const [row] = await sql<{ tokens: number }[]>`
+      insert into buckets as b (owner, bucket, tokens, refilled_at, taken)
+      values (${owner}, 'bytes', ${capacity}::float8 - ${bytes}::float8, clock_timestamp(), true)
+      on conflict (owner, bucket) do update set
+        tokens = least(
+          ${capacity}::float8,
+          b.tokens + greatest(0, extract(epoch from excluded.refilled_at - b.refilled_at)) * ${capacity}::float8 / ${fillSeconds}::float8
+        ) - ${bytes}::float8,
+        refilled_at = greatest(b.refilled_at, excluded.refilled_at), taken = true
+      returning b.tokens`
+    if (row !== undefined) left.set(owner, row.tokens)
+  }
+  return left
 }
 
 /** Buckets nobody took from for a day are full anyway. Returns how many were removed. */
 export async function deleteIdleBuckets(sql: Queryable, limit: number): Promise<number> {
   const rows = await sql`
-    delete from buckets where (owner, bucket) in (
-      select owner, bucket from buckets where refilled_at < clock_timestamp() - interval '1 day' limit ${limit}
+    ${across(sql, 'idle buckets')} delete from buckets where (owner, bucket) in (
+      select owner, bucket from buckets where refilled_at < statement_timestamp() - interval '1 day' limit ${limit}
     ) returning 1`
   return rows.length
 }

@@ -1,7 +1,7 @@
 import type { Role } from '@countersign/protocol'
 import type { Queryable, Tx } from '../../postgres/sql.js'
 import { daysAgo } from '../days-ago.js'
-import { deleteSome } from '../delete-some.js'
+import { deleteTokens, enterDirectory, findTenant, leaveDirectory } from '../directory.js'
 import { emailKey } from './accounts.js'
 
 export interface InvitationRow {
@@ -29,7 +29,8 @@ export interface NewInvitation {
 
 /** A new invitation of an address ends the one before it. */
 export async function replaceInvitation(tx: Tx, invitation: NewInvitation): Promise<void> {
-  const { tenantId, email } = invitation
+  const { tenantId, email, tokenHash } = invitation
+  if (tokenHash !== null) await enterDirectory(tx, 'invitation', tokenHash, tenantId)
   await tx`
     update invitations set ended_at = statement_timestamp()
     where tenant_id = ${tenantId} and email_key = ${emailKey(email)} and ended_at is null`
@@ -37,7 +38,7 @@ export async function replaceInvitation(tx: Tx, invitation: NewInvitation): Prom
     insert into invitations
       (tenant_id, invitation_id, email, email_key, role, groups, token_hash, invited_by, created_at, expires_at)
     values (${tenantId}, ${invitation.invitationId}, ${email}, ${emailKey(email)}, ${invitation.role},
-      ${[...invitation.groups]}::text[], ${invitation.tokenHash}, ${invitation.invitedBy}, statement_timestamp(),
+      ${[...invitation.groups]}::text[], ${tokenHash}, ${invitation.invitedBy}, statement_timestamp(),
       statement_timestamp() + make_interval(secs => ${invitation.lifeSeconds}))`
 }
 
@@ -46,6 +47,13 @@ export async function giveToken(
   tx: Tx,
   { tenantId, invitationId, hash }: { tenantId: string; invitationId: string; hash: Buffer },
 ): Promise<void> {
+  const before = await tx<{ tokenHash: Buffer | null }[]>`
+    select token_hash from invitations
+    where tenant_id = ${tenantId} and invitation_id = ${invitationId} and ended_at is null for update`
+  const outdated = before.flatMap(({ tokenHash }) => tokenHash ?? [])
+  if (before.length === 0) return
+  await enterDirectory(tx, 'invitation', hash, tenantId)
+  await leaveDirectory(tx, 'invitation', outdated)
   await tx`
     update invitations set token_hash = ${hash}
     where tenant_id = ${tenantId} and invitation_id = ${invitationId} and ended_at is null`
@@ -66,9 +74,10 @@ export async function findInvitation(
   sql: Queryable,
   hash: Buffer,
 ): Promise<(InvitationRow & { tenantName: string }) | undefined> {
+  const tenantId = await findTenant(sql, 'invitation', hash)
   const [row] = await sql<(InvitationRow & { tenantName: string })[]>`
     select ${sql.unsafe(COLUMNS)}, t.name as tenant_name from invitations i join tenants t using (tenant_id)
-    where i.token_hash = ${hash} and ${sql.unsafe(IS_OPEN)}`
+    where i.tenant_id = ${tenantId} and t.tenant_id = ${tenantId} and i.token_hash = ${hash} and ${sql.unsafe(IS_OPEN)}`
   return row
 }
 
@@ -107,9 +116,9 @@ export async function revokeInvitation(
 
 /** Removes invitations that ended more than `days` ago, some at once. Returns how many went. */
 export function deleteEndedInvitations(sql: Queryable, days: number, limit: number): Promise<number> {
-  return deleteSome(
+  return deleteTokens(
     sql,
-    'invitations',
+    'invitation',
     sql`least(expires_at, coalesce(ended_at, expires_at)) < ${daysAgo(sql, days)}
       and not exists (
         select 1 from mail_queue m where m.tenant_id = invitations.tenant_id and m.invitation_id = invitations.invitation_id

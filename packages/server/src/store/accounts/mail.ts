@@ -1,6 +1,8 @@
 import type { Queryable, Tx } from '../../postgres/sql.js'
+import { across } from '../across-tenants.js'
 import { daysAgo } from '../days-ago.js'
 import { deleteSome } from '../delete-some.js'
+import { deleteTokens, enterDirectory, findTenant, findTenantOf } from '../directory.js'
 
 export type TokenKind = 'reset' | 'verify'
 
@@ -20,17 +22,18 @@ interface Invited {
 }
 
 /**
- * Queues a mail for the account with this address. One statement for known and unknown addresses alike;
+ * Queues a mail for the account with this address. The same statements for known and unknown addresses;
  * a verified account is not asked to verify again. Returns nothing: the caller must not know.
  */
 export async function queueMailByEmail(
   sql: Queryable,
   mail: { mailId: string; emailKey: string; kind: TokenKind },
 ): Promise<void> {
+  const tenantId = await findTenantOf(sql, mail.emailKey)
   await sql`
     insert into mail_queue (tenant_id, mail_id, user_id, kind, created_at, next_attempt_at)
     select tenant_id, ${mail.mailId}, user_id, ${mail.kind}, statement_timestamp(), statement_timestamp() from users
-    where email_key = ${mail.emailKey} and (${mail.kind} = 'reset' or email_verified_at is null) and disabled_at is null`
+    where tenant_id = ${tenantId} and email_key = ${mail.emailKey} and (${mail.kind} = 'reset' or email_verified_at is null) and disabled_at is null`
 }
 
 /** Queues the mail of an invitation. */
@@ -43,18 +46,31 @@ export async function queueInvitation(
     values (${mail.tenantId}, ${mail.mailId}, ${mail.invitationId}, 'invite', statement_timestamp(), statement_timestamp())`
 }
 
+/** Mails that are looked at for the next one: more than there are instances that may each hold one. */
+const MOST_DUE = 50
+
 /** The next mail that is due, locked until the transaction ends; undefined when there is none. Instances share the queue. */
 export async function takeDueMail(tx: Tx): Promise<QueuedMail | undefined> {
+  const isDue = tx`sent_at is null and given_up_at is null and next_attempt_at <= statement_timestamp()`
+  const due = await tx<{ tenantId: string; mailId: string }[]>`
+    ${across(tx, 'due mail')} select tenant_id, mail_id from mail_queue where ${isDue} order by next_attempt_at limit ${MOST_DUE}`
+  for (const { tenantId, mailId } of due) {
+    const held = await tx`
+      select 1 from mail_queue where tenant_id = ${tenantId} and mail_id = ${mailId} and ${isDue} for update skip locked`
+    if (held.length > 0) return loadMail(tx, tenantId, mailId)
+  }
+  return undefined
+}
+
+async function loadMail(tx: Tx, tenantId: string, mailId: string): Promise<QueuedMail | undefined> {
   const [row] = await tx<QueuedMail[]>`
     select m.tenant_id, m.mail_id, m.user_id, m.kind, m.attempts, m.invitation_id, i.invited_by,
       coalesce(u.email, i.email) as email, t.name as tenant_name
     from mail_queue m
-      join tenants t on t.tenant_id = m.tenant_id
-      left join users u on u.tenant_id = m.tenant_id and u.user_id = m.user_id
-      left join invitations i on i.tenant_id = m.tenant_id and i.invitation_id = m.invitation_id
-    where m.sent_at is null and m.given_up_at is null and m.next_attempt_at <= statement_timestamp()
-    order by m.next_attempt_at limit 1
-    for update of m skip locked`
+      join tenants t on t.tenant_id = ${tenantId}
+      left join users u on u.tenant_id = ${tenantId} and u.user_id = m.user_id
+      left join invitations i on i.tenant_id = ${tenantId} and i.invitation_id = m.invitation_id
+    where m.tenant_id = ${tenantId} and m.mail_id = ${mailId}`
   return row
 }
 
@@ -84,6 +100,7 @@ export interface NewMailToken {
 
 /** A new token voids the unused ones of its kind before it. */
 export async function replaceMailToken(tx: Tx, token: NewMailToken): Promise<void> {
+  await enterDirectory(tx, 'mail', token.hash, token.tenantId)
   await tx`
     update mail_tokens set voided_at = statement_timestamp()
     where tenant_id = ${token.tenantId} and user_id = ${token.userId} and kind = ${token.kind}
@@ -107,18 +124,20 @@ export async function consumeMailToken(
   tx: Tx,
   use: { hash: Buffer; kind: TokenKind },
 ): Promise<TokenOwner | undefined> {
+  const tenantId = await findTenant(tx, 'mail', use.hash)
   const [row] = await tx<TokenOwner[]>`
     update mail_tokens t set used_at = statement_timestamp() from users u
-    where t.token_hash = ${use.hash} and t.kind = ${use.kind} and t.used_at is null and t.voided_at is null
-      and t.expires_at > statement_timestamp() and u.disabled_at is null and u.tenant_id = t.tenant_id and u.user_id = t.user_id
+    where t.tenant_id = ${tenantId} and t.token_hash = ${use.hash} and t.kind = ${use.kind} and t.used_at is null
+      and t.voided_at is null and t.expires_at > statement_timestamp() and u.disabled_at is null
+      and u.tenant_id = ${tenantId} and u.user_id = t.user_id
     returning t.tenant_id, t.user_id, u.email,
-      (select n.verified_at is not null from tenants n where n.tenant_id = t.tenant_id) as verified`
+      (select n.verified_at is not null from tenants n where n.tenant_id = ${tenantId}) as verified`
   return row
 }
 
 /** Removes one-time tokens that expired more than `days` ago, some at once. Returns how many went. */
 export function deleteOldMailTokens(sql: Queryable, days: number, limit: number): Promise<number> {
-  return deleteSome(sql, 'mail_tokens', sql`expires_at < ${daysAgo(sql, days)}`, limit)
+  return deleteTokens(sql, 'mail', sql`expires_at < ${daysAgo(sql, days)}`, limit)
 }
 
 /** Removes mails from more than `days` ago that were sent or given up, some at once. Returns how many went. */

@@ -1,5 +1,7 @@
 import type { Role } from '@countersign/protocol'
+import { sha256 } from '../../base/crypto/secrets.js'
 import type { Queryable, Tx } from '../../postgres/sql.js'
+import { enterDirectory, findTenantOf, leaveDirectory } from '../directory.js'
 import { emailKey, groupsOf } from './accounts.js'
 import { deleteIdentitiesOf } from './identities.js'
 
@@ -15,25 +17,25 @@ export interface MemberRow {
   method: string | null
 }
 
-const memberColumns = (sql: Queryable) => sql`
-  u.user_id, u.email, u.name, u.role, ${groupsOf(sql)} as groups, u.disabled_at, u.created_at,
+const memberColumns = (sql: Queryable, tenantId: string) => sql`
+  u.user_id, u.email, u.name, u.role, ${groupsOf(sql, tenantId)} as groups, u.disabled_at, u.created_at,
   last.created_at as signed_in_at, last.method`
 
-const LAST_SIGN_IN = `left join lateral (
+const lastSignIn = (sql: Queryable, tenantId: string) => sql`left join lateral (
     select r.created_at, r.method from refresh_tokens r
-    where r.tenant_id = u.tenant_id and r.user_id = u.user_id order by r.created_at desc limit 1
+    where r.tenant_id = ${tenantId} and r.user_id = u.user_id order by r.created_at desc limit 1
   ) as last on true`
 
 /** By their address. */
 export function listMembers(sql: Queryable, tenantId: string): Promise<MemberRow[]> {
   return sql<MemberRow[]>`
-    select ${memberColumns(sql)} from users u ${sql.unsafe(LAST_SIGN_IN)}
+    select ${memberColumns(sql, tenantId)} from users u ${lastSignIn(sql, tenantId)}
     where u.tenant_id = ${tenantId} and u.removed_at is null order by u.email_key limit 10000`
 }
 
 export async function loadMember(sql: Queryable, tenantId: string, userId: string): Promise<MemberRow | undefined> {
   const [row] = await sql<MemberRow[]>`
-    select ${memberColumns(sql)} from users u ${sql.unsafe(LAST_SIGN_IN)}
+    select ${memberColumns(sql, tenantId)} from users u ${lastSignIn(sql, tenantId)}
     where u.tenant_id = ${tenantId} and u.user_id = ${userId} and u.removed_at is null`
   return row
 }
@@ -44,8 +46,10 @@ export async function isMember(sql: Queryable, tenantId: string, email: string):
 }
 
 export async function findMember(sql: Queryable, email: string): Promise<Named | undefined> {
+  const tenantId = await findTenantOf(sql, emailKey(email))
   const [row] = await sql<Named[]>`
-    select tenant_id, user_id from users where email_key = ${emailKey(email)} and removed_at is null`
+    select tenant_id, user_id from users
+    where tenant_id = ${tenantId} and email_key = ${emailKey(email)} and removed_at is null`
   return row
 }
 
@@ -61,13 +65,13 @@ export interface NewMember {
 
 /** A member whose address is proven. False when it has an account already. */
 export async function insertMember(tx: Tx, member: NewMember): Promise<boolean> {
-  const rows = await tx`
+  const { tenantId, email } = member
+  if (!(await enterDirectory(tx, 'email', sha256(emailKey(email)), tenantId))) return false
+  await tx`
     insert into users (tenant_id, user_id, email, email_key, name, password_hash, role, email_verified_at)
-    values (${member.tenantId}, ${member.userId}, ${member.email}, ${emailKey(member.email)}, ${member.name},
-      ${member.passwordHash}, ${member.role}, statement_timestamp())
-    on conflict (email_key) do nothing
-    returning 1`
-  return rows.length === 1
+    values (${tenantId}, ${member.userId}, ${email}, ${emailKey(email)}, ${member.name}, ${member.passwordHash},
+      ${member.role}, statement_timestamp())`
+  return true
 }
 
 interface Named {
@@ -91,9 +95,10 @@ export async function setGroups(tx: Tx, { tenantId, userId }: Named, groups: rea
 }
 
 export async function setDisabled(tx: Tx, { tenantId, userId }: Named, isDisabled: boolean): Promise<void> {
-  await tx`
-    update users set disabled_at = case when ${isDisabled} then coalesce(disabled_at, statement_timestamp()) end
-    where tenant_id = ${tenantId} and user_id = ${userId}`
+  const ofMember = tx`tenant_id = ${tenantId} and user_id = ${userId}`
+  if (isDisabled)
+    await tx`update users set disabled_at = statement_timestamp() where ${ofMember} and disabled_at is null`
+  else await tx`update users set disabled_at = null where ${ofMember}`
 }
 
 export async function setName(tx: Tx, { tenantId, userId }: Named, name: string): Promise<void> {
@@ -102,12 +107,20 @@ export async function setName(tx: Tx, { tenantId, userId }: Named, name: string)
 
 /** Nobody can sign in as the member any more, and the address is free for another account. */
 export async function removeMember(tx: Tx, { tenantId, userId }: Named): Promise<void> {
+  await setDisabled(tx, { tenantId, userId }, true)
   await tx`delete from group_members where tenant_id = ${tenantId} and user_id = ${userId}`
   await deleteIdentitiesOf(tx, { tenantId, userId })
   await tx`delete from mail_queue where tenant_id = ${tenantId} and user_id = ${userId} and sent_at is null`
+  const keys = await tx<{ emailKey: string }[]>`
+    select email_key from users where tenant_id = ${tenantId} and user_id = ${userId}`
+  await leaveDirectory(
+    tx,
+    'email',
+    keys.map((row) => sha256(row.emailKey)),
+  )
   await tx`
     update users set email = 'removed', email_key = 'removed ' || user_id, name = null, password_hash = null,
-      disabled_at = coalesce(disabled_at, statement_timestamp()), removed_at = statement_timestamp()
+      removed_at = statement_timestamp()
     where tenant_id = ${tenantId} and user_id = ${userId}`
 }
 

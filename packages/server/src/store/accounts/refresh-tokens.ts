@@ -1,7 +1,7 @@
 import type { Quota, Role } from '@countersign/protocol'
-import type { Queryable } from '../../postgres/sql.js'
+import type { Queryable, Tx } from '../../postgres/sql.js'
 import { daysAgo } from '../days-ago.js'
-import { deleteSome } from '../delete-some.js'
+import { deleteTokens, enterDirectory, findTenant } from '../directory.js'
 
 export interface NewRefreshToken {
   tenantId: string
@@ -20,8 +20,8 @@ export interface NewRefreshToken {
  * False when the member was disabled, or the password was changed since it was proven: a reset signs everyone out, including a person who is just signing in.
  * The lock makes one of the two wait for the other, so that the reset finds the token or this finds the new password.
  */
-export async function insertRefreshToken(sql: Queryable, token: NewRefreshToken): Promise<boolean> {
-  const rows = await sql`
+export async function insertRefreshToken(tx: Tx, token: NewRefreshToken): Promise<boolean> {
+  const rows = await tx`
     insert into refresh_tokens (tenant_id, refresh_id, user_id, token_hash, method, ip, browser, created_at, expires_at)
     select tenant_id, ${token.refreshId}, user_id, ${token.hash}::bytea, ${token.method}, ${token.ip}, ${token.browser},
       statement_timestamp(), statement_timestamp() + make_interval(secs => ${token.lifeSeconds})
@@ -30,7 +30,7 @@ export async function insertRefreshToken(sql: Queryable, token: NewRefreshToken)
       and (${token.passwordHash}::text is null or password_hash = ${token.passwordHash})
     for share
     returning 1`
-  return rows.length === 1
+  return rows.length === 1 && (await enterDirectory(tx, 'sign_in', token.hash, token.tenantId))
 }
 
 export interface RefreshOwner {
@@ -51,19 +51,22 @@ export interface SignIn extends RefreshOwner {
 /** The refresh token itself, or the id that an access token names. */
 export type RefreshName = { tokenHash: Buffer } | { tenantId: string; refreshId: string }
 
-const named = (sql: Queryable, by: RefreshName) =>
-  'tokenHash' in by
-    ? sql`r.token_hash = ${by.tokenHash}`
-    : sql`r.tenant_id = ${by.tenantId} and r.refresh_id = ${by.refreshId}`
+/** The tenant, and which sign-in `r` of it. */
+async function named(sql: Queryable, by: RefreshName) {
+  if ('tenantId' in by) return { tenantId: by.tenantId, isNamed: sql`r.refresh_id = ${by.refreshId}` }
+  const tenantId = await findTenant(sql, 'sign_in', by.tokenHash)
+  return { tenantId, isNamed: sql`r.token_hash = ${by.tokenHash}` }
+}
 
 /** Undefined when unknown, expired or revoked, or of a member who is disabled. */
 export async function findSignIn(sql: Queryable, by: RefreshName): Promise<SignIn | undefined> {
+  const { tenantId, isNamed } = await named(sql, by)
   const [row] = await sql<SignIn[]>`
     select r.tenant_id, r.user_id, r.refresh_id, r.method, u.email, u.role, t.quota
     from refresh_tokens r
-      join users u on u.tenant_id = r.tenant_id and u.user_id = r.user_id
-      join tenants t on t.tenant_id = r.tenant_id
-    where ${named(sql, by)} and r.revoked_at is null and r.expires_at > statement_timestamp() and u.disabled_at is null`
+      join users u on u.tenant_id = ${tenantId} and u.user_id = r.user_id
+      join tenants t on t.tenant_id = ${tenantId}
+    where r.tenant_id = ${tenantId} and ${isNamed} and r.revoked_at is null and r.expires_at > statement_timestamp() and u.disabled_at is null`
   return row
 }
 
@@ -73,7 +76,7 @@ export async function findSignIn(sql: Queryable, by: RefreshName): Promise<SignI
  */
 export async function holdSignIn(tx: Queryable, { tenantId, refreshId, role }: SignIn): Promise<boolean> {
   const rows = await tx`
-    select 1 from refresh_tokens r join users u on u.tenant_id = r.tenant_id and u.user_id = r.user_id
+    select 1 from refresh_tokens r join users u on u.tenant_id = ${tenantId} and u.user_id = r.user_id
     where r.tenant_id = ${tenantId} and r.refresh_id = ${refreshId} and r.revoked_at is null
       and r.expires_at > statement_timestamp() and u.role = ${role} and u.disabled_at is null
     for share of r`
@@ -85,9 +88,11 @@ export async function revokeRefreshToken(
   sql: Queryable,
   by: RefreshName,
 ): Promise<(RefreshOwner & { email: string }) | undefined> {
+  const { tenantId, isNamed } = await named(sql, by)
   const [row] = await sql<(RefreshOwner & { email: string })[]>`
     update refresh_tokens r set revoked_at = statement_timestamp() from users u
-    where ${named(sql, by)} and r.revoked_at is null and u.tenant_id = r.tenant_id and u.user_id = r.user_id
+    where r.tenant_id = ${tenantId} and ${isNamed} and r.revoked_at is null and u.tenant_id = ${tenantId}
+      and u.user_id = r.user_id
     returning r.tenant_id, r.user_id, r.refresh_id, u.email`
   return row
 }
@@ -137,9 +142,9 @@ export async function endSignIn(
 
 /** Removes what ended, by expiry or revocation, more than `days` ago, some at once. Returns how many went. */
 export function deleteEndedRefreshTokens(sql: Queryable, days: number, limit: number): Promise<number> {
-  return deleteSome(
+  return deleteTokens(
     sql,
-    'refresh_tokens',
+    'sign_in',
     sql`least(expires_at, coalesce(revoked_at, expires_at)) < ${daysAgo(sql, days)}`,
     limit,
   )

@@ -1,5 +1,6 @@
 import type { Quota } from '@countersign/protocol'
 import type { Queryable } from '../../postgres/sql.js'
+import { across } from '../across-tenants.js'
 import { IN_FORCE } from '../sessions/key-proof.js'
 
 export interface NewTenant {
@@ -28,7 +29,7 @@ export interface TenantRow {
 /** Oldest first. */
 export function listTenants(sql: Queryable): Promise<TenantRow[]> {
   return sql<TenantRow[]>`
-    select t.tenant_id, t.name, t.quota, t.verified_at is not null as verified, t.created_at,
+    ${across(sql, 'all tenants')} select t.tenant_id, t.name, t.quota, t.verified_at is not null as verified, t.created_at,
       (select count(*) from api_keys k where k.tenant_id = t.tenant_id and ${sql.unsafe(IN_FORCE)}) as active_keys
     from tenants t order by t.created_at, t.tenant_id`
 }

@@ -24,9 +24,9 @@ export async function claimToForget(
   claimId: string,
 ): Promise<LearningClaim | null> {
   const [claimed] = await sql<LearningClaim[]>`
-    update learned_agents set claim_id = ${claimId}, claimed_until = clock_timestamp() + ${LEARNING_CLAIM}::interval
+    update learned_agents set claim_id = ${claimId}, claimed_until = statement_timestamp() + ${LEARNING_CLAIM}::interval
     where tenant_id = ${session.tenantId} and agent = (${agentOf(sql, session)})
-      and (claim_id is null or claim_id = ${claimId} or claimed_until < clock_timestamp()
+      and (claim_id is null or claim_id = ${claimId} or claimed_until < statement_timestamp()
         or not starts_with(claim_id, ${`${FORGETTING}_`}))
     returning tenant_id, agent, salt, claim_id`
   return claimed ?? null

@@ -1,5 +1,6 @@
 import type { Outcome } from '@countersign/protocol'
 import type { Queryable, Tx } from '../../postgres/sql.js'
+import { across } from '../across-tenants.js'
 
 /** An agent that this instance learns about. It holds until `LEARNING_CLAIM` is over, or until it is released. */
 export interface LearningClaim {
@@ -15,15 +16,10 @@ export const LEARNING_CLAIM = '60 seconds'
 /** The next tenant after this one that has captures to learn from. Of each tenant one batch is looked at. */
 export async function findWaitingTenant(sql: Queryable, after: string): Promise<string | null> {
   const [found] = await sql<{ tenantId: string }[]>`
-    with recursive waiting as (
-      (select tenant_id, due_at from unlearned_captures where tenant_id > ${after} order by tenant_id, due_at limit 1)
-      union all
-      select next.* from waiting w cross join lateral (
-        select tenant_id, due_at from unlearned_captures u where u.tenant_id > w.tenant_id
-        order by u.tenant_id, u.due_at limit 1
-      ) next
-    )
-    select tenant_id from waiting where due_at <= clock_timestamp() limit 1`
+    ${across(sql, 'unlearned captures')} select t.tenant_id from tenants t cross join lateral (
+      select due_at from unlearned_captures u where u.tenant_id = t.tenant_id order by u.tenant_id, u.due_at limit 1
+    ) as first
+    where t.tenant_id > ${after} and first.due_at <= statement_timestamp() order by t.tenant_id limit 1`
   return found?.tenantId ?? null
 }
 
@@ -42,7 +38,7 @@ export async function claimAgent(
   sql: Queryable,
   { tenantId, after, claimId }: { tenantId: string; after: string; claimId: string },
 ): Promise<AgentSearch> {
-  const [found] = await sql<(LearningClaim | { agent: null; reached: string | null })[]>`
+  const [found] = await sql<{ due: string[] | null; reached: string | null }[]>`
     with recursive waiting as (
       (select agent, due_at, 1 as place from unlearned_captures where tenant_id = ${tenantId} and agent > ${after}
        order by agent, due_at limit 1)
@@ -52,30 +48,29 @@ export async function claimAgent(
         order by u.agent, u.due_at limit 1
       ) next
       where w.place < ${MOST_AGENTS}
-    ), free as (
-      select a.agent from waiting w cross join lateral (
-        select agent from learned_agents l
-        where l.tenant_id = ${tenantId} and l.agent = w.agent
-          and (l.claimed_until is null or l.claimed_until < clock_timestamp())
-        for update skip locked
-      ) a
-      where w.due_at <= clock_timestamp() limit 1
-    ), claimed as (
-      update learned_agents set claim_id = ${claimId}, claimed_until = clock_timestamp() + ${LEARNING_CLAIM}::interval
-      where tenant_id = ${tenantId} and agent = (select agent from free)
-      returning tenant_id, agent, salt, claim_id
     )
-    select c.*, case when c.agent is null then (select agent from waiting where place = ${MOST_AGENTS}) end as reached
-    from (select 1) as search left join claimed c on true`
-  if (found === undefined || found.agent === null) return { claim: null, reached: found?.reached ?? null }
-  const { agent, salt } = found
-  return { claim: { tenantId, agent, salt, claimId }, reached: agent }
+    select array_agg(agent order by agent) filter (where due_at <= clock_timestamp()) as due,
+      max(agent) filter (where place = ${MOST_AGENTS}) as reached
+    from waiting`
+  const { due, reached } = found ?? { due: null, reached: null }
+  if (due === null) return { claim: null, reached }
+  const [claim] = await sql<LearningClaim[]>`
+    update learned_agents
+    set claim_id = ${claimId}, claimed_until = statement_timestamp() + ${LEARNING_CLAIM}::interval
+    where tenant_id = ${tenantId} and agent = (
+      select agent from learned_agents
+      where tenant_id = ${tenantId} and agent = any (${due}::text[])
+        and (claimed_until is null or claimed_until < statement_timestamp())
+      order by agent limit 1 for update skip locked
+    )
+    returning tenant_id, agent, salt, claim_id`
+  return claim === undefined ? { claim: null, reached } : { claim, reached: claim.agent }
 }
 
 /** Keeps the claim for another while, if it is still this instance's. */
 export async function renewLearningClaim(sql: Queryable, { tenantId, agent, claimId }: LearningClaim): Promise<void> {
   await sql`
-    update learned_agents set claimed_until = clock_timestamp() + ${LEARNING_CLAIM}::interval
+    update learned_agents set claimed_until = statement_timestamp() + ${LEARNING_CLAIM}::interval
     where tenant_id = ${tenantId} and agent = ${agent} and claim_id = ${claimId}`
 }
 
@@ -238,13 +233,15 @@ export async function loadOutcomes(
     from unnest(${governed.map(({ captureId }) => captureId)}::text[],
       ${governed.map(({ conversationId }) => conversationId)}::text[],
       ${governed.map(({ at }) => at)}::text[]) c (proposal_id, session_id, at)
-    cross join lateral (select * from session_events where at = c.at::timestamptz offset 0) e
+    cross join lateral (
+      select * from session_events where tenant_id = ${tenantId} and at = c.at::timestamptz offset 0
+    ) e
     cross join json_array_elements(e.record::json -> 'decisions') d
     cross join lateral (
       select record from receipts
       where tenant_id = ${tenantId} and session_id = c.session_id and pending_call_id = d ->> 'pending_call_id' limit 1
     ) r
-    where e.tenant_id = ${tenantId} and e.session_id = c.session_id and e.proposal_id = c.proposal_id`
+    where e.session_id = c.session_id and e.proposal_id = c.proposal_id`
   for (const { proposalId, callId, outcome } of rows) outcomes.get(proposalId)?.push([callId, outcome])
   return outcomes
 }

@@ -14,7 +14,8 @@ export async function listKnownAgents(sql: Queryable, tenantId: string): Promise
   return sql<KnownAgent[]>`
     with approved_tools as (
       select distinct a.agent, c ->> 'tool' as tool_name
-      from approved_plans a join plans p using (tenant_id, compiled_hash), json_array_elements(p.compiled_session -> 'contracts') c
+      from approved_plans a join plans p on p.tenant_id = ${tenantId} and p.compiled_hash = a.compiled_hash,
+        json_array_elements(p.compiled_session -> 'contracts') c
       where a.tenant_id = ${tenantId}
     ), learned as (
       select l.agent, max(l.updated_at) as learned_at, sum(greatest(l.samples - l.passed, 0)) as observed,

@@ -63,13 +63,13 @@ async function listWithin(sql: Queryable, filter: CallFilter, periods: readonly 
       select e.tenant_id, e.session_id, e.seq, e.at as proposed_at, e.record::json -> 'decisions' as decisions
       from (
         select * from session_events
-        where at >= m.since and at < m.until and request_id is not null
+        where tenant_id = ${filter.tenantId} and at >= m.since and at < m.until and request_id is not null
           and hashtext(tenant_id) = hashtext(${filter.tenantId}::text)
         offset 0
       ) as e
-      where e.tenant_id = ${filter.tenantId} offset 0
+      offset 0
     ) as p
-    ${JOIN_SESSION(sql)} cross join lateral json_array_elements(p.decisions) d ${JOIN_RECEIPT(sql)}
+    ${joinSession(sql, filter)} cross join lateral json_array_elements(p.decisions) d ${joinReceipt(sql, filter)}
     where ${matches(sql, filter)}
     order by p.proposed_at desc, page_key desc limit ${filter.limit}`
 }
@@ -78,7 +78,7 @@ function listOfSession(sql: Queryable, filter: CallFilter): Promise<ListedCall[]
   return sql<ListedCall[]>`
     select ${columns(sql)}
     from proposals p
-    ${JOIN_SESSION(sql)} cross join lateral json_array_elements(p.decisions) d ${JOIN_RECEIPT(sql)}
+    ${joinSession(sql, filter)} cross join lateral json_array_elements(p.decisions) d ${joinReceipt(sql, filter)}
     where p.tenant_id = ${filter.tenantId} and ${matches(sql, filter)}
     order by p.proposed_at desc, page_key desc limit ${filter.limit}`
 }
@@ -94,7 +94,7 @@ async function listUnanswered(sql: Queryable, filter: CallFilter): Promise<Found
   // The page first: each of its calls is taken from the decisions of a whole response.
   const rows = await sql<ListedCall[]>`
     with page as materialized (
-      select u.* from (${unanswered(sql, noted)}) as u
+      select u.* from (${unanswered(sql, filter.tenantId, noted)}) as u
       where true ${filter.agent === null ? sql`` : sql`and u.agent = ${filter.agent}`}
         ${filter.below === null ? sql`` : sql`and (u.at, ${notedKey(sql)}) < ${pageEnd(sql, filter.below)}`}
       order by u.at desc, ${notedKey(sql)} desc limit ${filter.limit}
@@ -103,9 +103,9 @@ async function listUnanswered(sql: Queryable, filter: CallFilter): Promise<Found
     from page u
     cross join lateral (
       select tenant_id, session_id, seq, u.at as proposed_at, decisions from proposals
-      where tenant_id = u.tenant_id and session_id = u.session_id and seq = u.seq offset 0
+      where tenant_id = ${filter.tenantId} and session_id = u.session_id and seq = u.seq offset 0
     ) as p
-    ${JOIN_SESSION(sql)} cross join lateral json_array_elements(p.decisions) d ${JOIN_RECEIPT(sql)}
+    ${joinSession(sql, filter)} cross join lateral json_array_elements(p.decisions) d ${joinReceipt(sql, filter)}
     where (d ->> 'index')::int = u.call_index
     order by p.proposed_at desc, page_key desc`
   return { rows, stopped }
@@ -197,14 +197,14 @@ const MINUTE_MS = 60_000
 const FOREVER = new Date('9999-01-01T00:00:00Z')
 
 /** Looked up for each call: PostgreSQL, which expects far more calls than a page has, would read both tables whole. */
-const JOIN_SESSION = (sql: Queryable) => sql`
+const joinSession = (sql: Queryable, { tenantId }: CallFilter) => sql`
   cross join lateral (
-    select s.agent from sessions s where s.tenant_id = p.tenant_id and s.session_id = p.session_id offset 0
+    select s.agent from sessions s where s.tenant_id = ${tenantId} and s.session_id = p.session_id offset 0
   ) as s`
 
-const JOIN_RECEIPT = (sql: Queryable) => sql`
+const joinReceipt = (sql: Queryable, { tenantId }: CallFilter) => sql`
   left join lateral (
-    select r.record from receipts r where r.tenant_id = p.tenant_id and r.session_id = p.session_id
+    select r.record from receipts r where r.tenant_id = ${tenantId} and r.session_id = p.session_id
       and r.pending_call_id = d ->> 'pending_call_id' offset 0
   ) as r on true
   cross join lateral (

@@ -1,4 +1,5 @@
 import type { Queryable, Tx } from '../../postgres/sql.js'
+import { across } from '../across-tenants.js'
 import { dropAnsweredCalls, noteUnansweredCalls } from './unanswered-calls.js'
 
 export interface SpanCount {
@@ -47,7 +48,7 @@ interface Range {
 /** In whole milliseconds, like all times that are read here. Null: one piece has room for all. */
 async function endOfPiece(tx: Tx, { since, until }: Range): Promise<Date | null> {
   const [end] = await tx<{ at: Date }[]>`
-    select greatest(date_trunc('milliseconds', at), ${since}::timestamptz + interval '1 millisecond') as at
+    ${across(tx, 'decided lately')} select greatest(date_trunc('milliseconds', at), ${since}::timestamptz + interval '1 millisecond') as at
     from (
       select at, row_number() over before as events, sum(bytes) over before as bytes
       from (
@@ -64,20 +65,20 @@ async function endOfPiece(tx: Tx, { since, until }: Range): Promise<Date | null>
 async function countPiece(tx: Tx, range: Range): Promise<void> {
   // Both grains at once: proposals are large, and most of the time goes into reading their decisions.
   await tx`
-    insert into decision_counts (tenant_id, grain, at, agent, reason, calls, uncovered)
+    ${across(tx, 'counts')} insert into decision_counts (tenant_id, grain, at, agent, reason, calls, uncovered)
     select tenant_id, grain, date_trunc(grain, proposed_at), agent, reason, count(*), sum(uncovered)
     from (${decisionsBetween(tx, range)}) as decided cross join ${grains(tx)}
     group by 1, 2, 3, 4, 5
     on conflict (tenant_id, grain, at, agent, reason) do update
     set calls = decision_counts.calls + excluded.calls, uncovered = decision_counts.uncovered + excluded.uncovered`
   await tx`
-    insert into decision_counts (tenant_id, grain, at, agent, reason, calls)
+    ${across(tx, 'counts')} insert into decision_counts (tenant_id, grain, at, agent, reason, calls)
     select tenant_id, grain, date_trunc(grain, proposed_at), agent, reason, sum(calls)
     from (${stopsBetween(tx, range)}) as stopped cross join ${grains(tx)}
     group by 1, 2, 3, 4, 5
     on conflict (tenant_id, grain, at, agent, reason) do update set calls = decision_counts.calls + excluded.calls`
   await tx`
-    insert into session_counts (tenant_id, hour, agent, sessions)
+    ${across(tx, 'counts')} insert into session_counts (tenant_id, hour, agent, sessions)
     select tenant_id, date_trunc('hour', created_at), agent, count(*) from sessions
     where created_at >= ${range.since} and created_at < ${range.until}
     group by 1, 2, 3
@@ -195,7 +196,8 @@ const decisionsBetween = (
   from proposals p
     -- Looked up for each proposal: PostgreSQL, which expects far more of them, would read all sessions.
     cross join lateral (
-      select agent from sessions where tenant_id = p.tenant_id and session_id = p.session_id offset 0
+      select agent from sessions
+      where tenant_id = ${tenantId === undefined ? sql`p.tenant_id` : sql`${tenantId}`} and session_id = p.session_id offset 0
     ) as s
     cross join lateral json_array_elements(p.decisions) as d (decision)
   where p.proposed_at >= ${since}
@@ -209,7 +211,7 @@ const stopsBetween = (
 ) => sql`
   select c.tenant_id, c.proposed_at, s.agent, effect.reason, effect.calls
   from stopped_calls c
-    join sessions s on s.tenant_id = c.tenant_id and s.session_id = c.session_id
+    join sessions s on s.tenant_id = ${tenantId === undefined ? sql`c.tenant_id` : sql`${tenantId}`} and s.session_id = c.session_id
     cross join lateral (values ('', -1), (c.reason, 1)) as effect (reason, calls)
   where c.at >= ${since}
     ${until === null ? sql`` : sql`and c.at < ${until}`}

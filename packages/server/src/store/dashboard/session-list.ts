@@ -71,7 +71,7 @@ export async function listSessions(sql: Queryable, filter: SessionFilter): Promi
     first === undefined
       ? sql`sessions s where s.tenant_id = ${tenantId}`
       : sql`session_facets f cross join lateral (
-            select * from sessions where tenant_id = f.tenant_id and session_id = f.session_id offset 0
+            select * from sessions where tenant_id = ${tenantId} and session_id = f.session_id offset 0
           ) as s
           where f.tenant_id = ${tenantId} and f.kind = ${first.kind} and f.value = ${first.value}`
   const found = filter.search === null ? null : await look(sql, tenantId, filter.search)
@@ -85,10 +85,10 @@ export async function listSessions(sql: Queryable, filter: SessionFilter): Promi
       ${stopped === null ? sql`` : sql`and (f.created_at, f.session_id) ${oldestFirst ? sql`<=` : sql`>=`} ${pageEnd(sql, stopped)}`}
       ${filter.agent === null ? sql`` : sql`and s.agent = ${filter.agent}`}
       ${filter.environment === null ? sql`` : sql`and s.environment = ${filter.environment}`}
-      ${filter.activity === null ? sql`` : withActivity(sql, filter.activity)}
+      ${filter.activity === null ? sql`` : withActivity(sql, tenantId, filter.activity)}
       ${filter.status === null ? sql`` : sql`and s.status = ${filter.status}`}
       ${filter.workflowId === null ? sql`` : sql`and s.workflow_id = ${filter.workflowId}`}
-      ${second === undefined ? sql`` : withFacet(sql, second)}
+      ${second === undefined ? sql`` : withFacet(sql, tenantId, second)}
       ${filter.search === null || found === null ? sql`` : foundBy(sql, filter, filter.search, found)}
       order by ${sql(lead)}.created_at ${direction}, ${sql(lead)}.session_id ${direction}
       limit ${filter.limit}
@@ -96,7 +96,7 @@ export async function listSessions(sql: Queryable, filter: SessionFilter): Promi
       select s.*, h.lease_until, h.facts, h.state, count(*) over () as in_page,
         sum(octet_length(h.facts)) over (order by s.created_at ${direction}, s.session_id ${direction})
           - octet_length(h.facts) as size_before
-      from page s ${JOIN_HEAD(sql)}
+      from page s ${joinHead(sql, tenantId)}
     )
     select ${columns(sql)}, s.in_page::int
     from measured s cross join lateral (select s.lease_until, s.facts, s.state) as h ${READ_FACTS(sql)}
@@ -138,10 +138,10 @@ async function endOfLook(sql: Queryable, filter: SessionFilter, facet: Facet): P
   return end ?? null
 }
 
-const withFacet = (sql: Queryable, { kind, value }: Facet) => sql`
+const withFacet = (sql: Queryable, tenantId: string, { kind, value }: Facet) => sql`
   and exists (
     select 1 from session_facets o
-    where o.tenant_id = s.tenant_id and o.kind = ${kind} and o.value = ${value}
+    where o.tenant_id = ${tenantId} and o.kind = ${kind} and o.value = ${value}
       and o.created_at = s.created_at and o.session_id = s.session_id
   )`
 
@@ -189,13 +189,13 @@ export async function loadListedSession(
   sessionId: string,
 ): Promise<ListedSession | undefined> {
   const [row] = await sql<ListedSession[]>`
-    select ${columns(sql)} from sessions s ${JOIN_HEAD(sql)} ${READ_FACTS(sql)}
+    select ${columns(sql)} from sessions s ${joinHead(sql, tenantId)} ${READ_FACTS(sql)}
     where s.tenant_id = ${tenantId} and s.session_id = ${sessionId}`
   return row
 }
 
-const JOIN_HEAD = (sql: Queryable) => sql`
-  join session_heads h on h.tenant_id = s.tenant_id and h.session_id = s.session_id`
+const joinHead = (sql: Queryable, tenantId: string) => sql`
+  join session_heads h on h.tenant_id = ${tenantId} and h.session_id = s.session_id`
 
 /** All members at once: PostgreSQL reads a JSON from its beginning for each that is asked for by itself. */
 const READ_FACTS = (sql: Queryable) => sql`
@@ -222,10 +222,10 @@ const columns = (sql: Queryable) => sql`
   f."updatedAt" as updated_at, ${pageTime(sql, sql`s.created_at`)}`
 
 /** Only the running ones need a bound of time: `activeSessions` counts them for every overview. */
-const withActivity = (sql: Queryable, wanted: SessionActivity) => {
+const withActivity = (sql: Queryable, tenantId: string, wanted: SessionActivity) => {
   if (wanted === 'ended') return sql`and not ${mayGoOn(sql)}`
   const held = sql`exists (
-    select 1 from session_heads h where h.tenant_id = s.tenant_id and h.session_id = s.session_id
+    select 1 from session_heads h where h.tenant_id = ${tenantId} and h.session_id = s.session_id
       and h.lease_until > statement_timestamp())`
   return wanted === 'running'
     ? sql`and ${mayGoOn(sql)} and s.created_at >= ${daysAgo(sql, 1)} and ${held}`
@@ -249,7 +249,7 @@ export async function countTroubles(
       (select count(*)::int from sessions s join session_heads h using (tenant_id, session_id)
         where s.tenant_id = ${tenantId} and s.created_at >= ${daysAgo(sql, 1)}
           and ${mayGoOn(sql)} and h.lease_until > statement_timestamp()) as active_sessions,
-      (select coalesce(sum(l."inDoubt"), 0)::int from sessions s ${JOIN_HEAD(sql)} ${READ_FACTS(sql)}
+      (select coalesce(sum(l."inDoubt"), 0)::int from sessions s ${joinHead(sql, tenantId)} ${READ_FACTS(sql)}
         where s.tenant_id = ${tenantId} and s.status = 'RECOVERING') as calls_in_doubt,
       (select count(*)::int from sessions
         where tenant_id = ${tenantId} and status = 'KILLED' and created_at >= ${since}) as killed,

@@ -183,9 +183,9 @@ export async function approveGovernancePlan(tx: Tx, review: PlanReview & Scope):
   if (draft === undefined) return false
   await tx`
     insert into approved_plans (tenant_id, agent, environment, compiled_hash, approved_at, promises_rates)
-    values (${tenantId}, ${agent}, ${environment}, ${compiledHash}, clock_timestamp(), (
-      select compiled_session #> '{session,surprise,expected}' is not null from plans
-      where tenant_id = ${tenantId} and compiled_hash = ${compiledHash}))
+    select tenant_id, ${agent}, ${environment}, compiled_hash, statement_timestamp(),
+      compiled_session #> '{session,surprise,expected}' is not null
+    from plans where tenant_id = ${tenantId} and compiled_hash = ${compiledHash}
     on conflict (tenant_id, agent, environment) do update set
       compiled_hash = excluded.compiled_hash, approved_at = excluded.approved_at, drift = null,
       promises_rates = excluded.promises_rates`
@@ -196,7 +196,7 @@ export async function approveGovernancePlan(tx: Tx, review: PlanReview & Scope):
     where tenant_id = ${tenantId} and agent = ${agent} and environment = ${environment} and state = 'approved'`
   await tx`
     update governance_plans
-    set state = 'approved', decided_at = clock_timestamp(), decided_by = ${review.by}, decided_why = ${review.why}
+    set state = 'approved', decided_at = statement_timestamp(), decided_by = ${review.by}, decided_why = ${review.why}
     where tenant_id = ${tenantId} and plan_id = ${planId}`
   return true
 }
@@ -205,7 +205,7 @@ export async function approveGovernancePlan(tx: Tx, review: PlanReview & Scope):
 export async function rejectGovernancePlan(sql: Queryable, review: Omit<PlanReview, 'compiledHash'>): Promise<boolean> {
   const rows = await sql`
     update governance_plans
-    set state = 'rejected', decided_at = clock_timestamp(), decided_by = ${review.by}, decided_why = ${review.why}
+    set state = 'rejected', decided_at = statement_timestamp(), decided_by = ${review.by}, decided_why = ${review.why}
     where tenant_id = ${review.tenantId} and plan_id = ${review.planId} and state = 'draft'
     returning 1`
   return rows.length === 1

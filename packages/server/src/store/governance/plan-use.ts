@@ -1,6 +1,8 @@
 import type { PlanUse } from '@countersign/engine'
 import type { Environment } from '@countersign/protocol'
+import { groupBy } from '../../base/group-by.js'
 import type { Queryable } from '../../postgres/sql.js'
+import { across } from '../across-tenants.js'
 
 /** Sessions that are looked at, proposals of each, and bytes of all: enough to tell a rate, and few enough for a page. */
 const NEWEST = 500
@@ -59,24 +61,31 @@ export interface Approval {
  * Takes some of the plans in force that promise rates, of all tenants, at which nobody looked for so long; first those that
  * waited longest, so that each has its turn however many there are. An index has them in this order, and no others.
  */
-export function takeApprovals(sql: Queryable, afterSeconds: number, limit: number): Promise<Approval[]> {
-  return sql<Approval[]>`
-    update approved_plans set rates_watched_at = clock_timestamp()
-    where (tenant_id, agent, environment) in (
-      select tenant_id, agent, environment from approved_plans
-      where promises_rates is not false
-        and rates_watched_at <= statement_timestamp() - make_interval(secs => ${afterSeconds})
-      order by rates_watched_at limit ${limit} for update skip locked
-    )
-    returning tenant_id, agent, environment, compiled_hash, approved_at as since, drift`
+export async function takeApprovals(sql: Queryable, afterSeconds: number, limit: number): Promise<Approval[]> {
+  const isDue = sql`promises_rates is not false
+    and rates_watched_at <= statement_timestamp() - make_interval(secs => ${afterSeconds})`
+  const due = await sql<Pick<Approval, 'tenantId' | 'agent' | 'environment'>[]>`
+    ${across(sql, 'rates to watch')} select tenant_id, agent, environment from approved_plans
+    where ${isDue} order by rates_watched_at limit ${limit}`
+  const taken: Approval[] = []
+  for (const { tenantId, agent, environment } of due) {
+    const rows = await sql<Approval[]>`
+      update approved_plans set rates_watched_at = statement_timestamp()
+      where tenant_id = ${tenantId} and agent = ${agent} and environment = ${environment} and ${isDue}
+      returning tenant_id, agent, environment, compiled_hash, approved_at as since, drift`
+    taken.push(...rows)
+  }
+  return taken
 }
 
 /** Leaves plans as if they had been looked at so long ago: they come before those that were looked at since. */
 export async function putOffApprovals(sql: Queryable, taken: readonly Approval[], agoSeconds: number): Promise<void> {
-  await sql`
-    update approved_plans a set rates_watched_at = clock_timestamp() - make_interval(secs => ${agoSeconds})
-    from json_to_recordset(${JSON.stringify(taken)}::text::json) as t ("tenantId" text, agent text, environment text)
-    where a.tenant_id = t."tenantId" and a.agent = t.agent and a.environment = t.environment`
+  for (const [tenantId, plans] of groupBy(taken, (plan) => plan.tenantId)) {
+    await sql`
+      update approved_plans a set rates_watched_at = statement_timestamp() - make_interval(secs => ${agoSeconds})
+      from json_to_recordset(${JSON.stringify(plans)}::text::json) as t (agent text, environment text)
+      where a.tenant_id = ${tenantId} and a.agent = t.agent and a.environment = t.environment`
+  }
 }
 
 /** What a learned plan in force promised as its rates, and its id. Null: it is not a learned one, or promised none. */
@@ -86,7 +95,7 @@ export async function findSurprise(
 ): Promise<{ planId: string; surprise: unknown } | null> {
   const [row] = await sql<{ planId: string; surprise: unknown }[]>`
     select g.plan_id, p.compiled_session #> '{session,surprise}' as surprise
-    from plans p join governance_plans g using (tenant_id, compiled_hash)
+    from plans p join governance_plans g on g.tenant_id = ${tenantId} and g.compiled_hash = p.compiled_hash
     where p.tenant_id = ${tenantId} and p.compiled_hash = ${compiledHash} and g.agent = ${agent}
       and g.environment = ${environment} and g.state = 'approved'
       and p.compiled_session #> '{session,surprise,expected}' is not null`
@@ -128,7 +137,7 @@ export function listDriftingPlans(sql: Queryable, tenantId: string, limit: numbe
   return sql<DriftingPlan[]>`
     select g.plan_id, a.agent, a.environment, a.drift
     from approved_plans a
-    join governance_plans g on g.tenant_id = a.tenant_id and g.agent = a.agent and g.environment = a.environment
+    join governance_plans g on g.tenant_id = ${tenantId} and g.agent = a.agent and g.environment = a.environment
       and g.compiled_hash = a.compiled_hash and g.state = 'approved'
     where a.tenant_id = ${tenantId} and a.drift is not null
     order by a.approved_at desc, a.agent limit ${limit}`

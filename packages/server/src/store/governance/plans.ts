@@ -1,6 +1,7 @@
 import type { CompiledSession, Environment } from '@countersign/protocol'
 import { fixedStatement } from '../../postgres/fixed-statement.js'
 import type { Queryable, Tx } from '../../postgres/sql.js'
+import { across } from '../across-tenants.js'
 import { daysAgo } from '../days-ago.js'
 
 /** A plan of this tenant by its hash. Null when it was never uploaded or approved here. */
@@ -41,7 +42,7 @@ export async function claimPlan(sql: Queryable, tenantId: string, compiledHash: 
 const keep = fixedStatement(`
     insert into plans (tenant_id, compiled_hash, compiled_session)
     values (:tenant_id::text, :compiled_hash::text, :compiled_session::text::json)
-    on conflict (tenant_id, compiled_hash) do update set used_at = clock_timestamp() where not plans.permanent`)
+    on conflict (tenant_id, compiled_hash) do update set used_at = excluded.used_at where not plans.permanent`)
 
 /** Stores the plan of a draft or a run, given as JSON. Storing it again changes nothing but when it was used: the hash is its content. */
 export async function storePlan(
@@ -66,7 +67,7 @@ export async function storeAndLockPlan(tx: Tx, plan: Parameters<typeof storePlan
 /** Notes that a plan is asked for again. False when the tenant has none by this hash. */
 export async function usePlan(sql: Queryable, tenantId: string, compiledHash: string): Promise<boolean> {
   const rows = await sql`
-    update plans set used_at = clock_timestamp() where tenant_id = ${tenantId} and compiled_hash = ${compiledHash}
+    update plans set used_at = statement_timestamp() where tenant_id = ${tenantId} and compiled_hash = ${compiledHash}
     returning 1`
   return rows.length === 1
 }
@@ -83,29 +84,38 @@ export async function deleteUnusedPlans(
   days: number,
   limit: number,
 ): Promise<{ seen: number; removed: number }> {
-  const [row] = await sql<{ seen: number; removed: number }[]>`
-    with old as (
-      select tenant_id, compiled_hash from plans
-      where not permanent and used_at < ${daysAgo(sql, days)}
-      order by used_at limit ${limit} for update skip locked
-    ), judged as (
-      select o.*, exists (select 1 from governance_plans g
-          where g.tenant_id = o.tenant_id and g.compiled_hash = o.compiled_hash offset 0)
-        or exists (select 1 from approved_plans a
-          where a.tenant_id = o.tenant_id and a.compiled_hash = o.compiled_hash offset 0)
-        or exists (select 1 from runs r
-          where r.tenant_id = o.tenant_id and r.compiled_hash = o.compiled_hash and r.status in ('queued', 'running')
-          offset 0) as is_referred_to
-      from old o
-    ), kept as (
-      update plans p set used_at = clock_timestamp() from judged j
-      where p.tenant_id = j.tenant_id and p.compiled_hash = j.compiled_hash and j.is_referred_to
-    ), removed as (
-      delete from plans p using judged j
-      where p.tenant_id = j.tenant_id and p.compiled_hash = j.compiled_hash and not j.is_referred_to
-    )
-    select count(*)::int as seen, count(*) filter (where not is_referred_to)::int as removed from judged`
-  return row ?? { seen: 0, removed: 0 }
+  const isOld = sql`not permanent and used_at < ${daysAgo(sql, days)}`
+  const found = await sql<{ tenantId: string; hashes: string[] }[]>`
+    ${across(sql, 'unused plans')} select tenant_id, array_agg(compiled_hash) as hashes from (
+      select tenant_id, compiled_hash from plans where ${isOld} order by used_at limit ${limit}
+    ) as oldest group by tenant_id order by tenant_id`
+  let [seen, removed] = [0, 0]
+  for (const { tenantId, hashes } of found) {
+    const [row] = await sql<{ seen: number; removed: number }[]>`
+      with old as (
+        select compiled_hash from plans
+        where tenant_id = ${tenantId} and compiled_hash = any (${hashes}::text[]) and ${isOld} for update skip locked
+      ), judged as (
+        select o.*, exists (select 1 from governance_plans g
+            where g.tenant_id = ${tenantId} and g.compiled_hash = o.compiled_hash offset 0)
+          or exists (select 1 from approved_plans a
+            where a.tenant_id = ${tenantId} and a.compiled_hash = o.compiled_hash offset 0)
+          or exists (select 1 from runs r
+            where r.tenant_id = ${tenantId} and r.compiled_hash = o.compiled_hash and r.status in ('queued', 'running')
+            offset 0) as is_referred_to
+        from old o
+      ), kept as (
+        update plans p set used_at = statement_timestamp() from judged j
+        where p.tenant_id = ${tenantId} and p.compiled_hash = j.compiled_hash and j.is_referred_to
+      ), removed as (
+        delete from plans p using judged j
+        where p.tenant_id = ${tenantId} and p.compiled_hash = j.compiled_hash and not j.is_referred_to
+      )
+      select count(*)::int as seen, count(*) filter (where not is_referred_to)::int as removed from judged`
+    seen += row?.seen ?? 0
+    removed += row?.removed ?? 0
+  }
+  return { seen, removed }
 }
 
 /** The hash of the plan in force for this agent and environment. Null when none was approved. */
@@ -128,7 +138,7 @@ export function findApprovedPlans(
   return sql<{ compiled: string; tools: string[] }[]>`
     select compiled_session::text as compiled,
       array(select contract->>'tool' from json_array_elements(compiled_session->'contracts') contract) as tools
-    from approved_plans join plans using (tenant_id, compiled_hash)
-    where tenant_id = ${tenantId} and agent = ${agent}
+    from approved_plans a join plans p on p.tenant_id = ${tenantId} and p.compiled_hash = a.compiled_hash
+    where a.tenant_id = ${tenantId} and a.agent = ${agent}
     order by array_position(array['production', 'staging', 'development'], environment)`
 }

@@ -1,5 +1,7 @@
 import type { LedgerHead, SignedHead } from '@countersign/protocol'
+import { groupBy } from '../../base/group-by.js'
 import type { Queryable, Tx } from '../../postgres/sql.js'
+import { across } from '../across-tenants.js'
 
 /** The ledger of a session or workflow. */
 export interface LedgerName {
@@ -31,7 +33,7 @@ export async function saveSigning(tx: Tx, { until, lastTenant, lastId }: Omit<Si
 /** The time of the event that comes so many events after a time, a millisecond later at least. Null: fewer came. */
 export async function findLaterEvent(sql: Queryable, after: Date, events: number): Promise<Date | null> {
   const [row] = await sql<{ at: Date }[]>`
-    select greatest(date_trunc('milliseconds', at), ${after}::timestamptz + interval '1 millisecond') as at
+    ${across(sql, 'moved ledgers')} select greatest(date_trunc('milliseconds', at), ${after}::timestamptz + interval '1 millisecond') as at
     from (select at from session_events where at > ${after} order by at offset ${events} limit 1) as later`
   return row?.at ?? null
 }
@@ -54,22 +56,28 @@ export async function listMovedLedgers(
   { since, until, newest }: Period,
   limit: number,
 ): Promise<LedgerName[]> {
-  const rows = await sql<{ tenantId: string; sessionId: string; workflowId: string | null }[]>`
-    select e.tenant_id, e.session_id, s.workflow_id
-    from (
+  const moved = await sql<{ tenantId: string; sessions: string }[]>`
+    ${across(sql, 'moved ledgers')} select tenant_id, json_object_agg(session_id, seq)::text as sessions from (
       -- offset 0, because PostgreSQL might otherwise go through all events in the order of their sessions, to group them.
       select tenant_id, session_id, max(seq) as seq from (
         select tenant_id, session_id, seq from session_events
         where at > ${since} ${until === null ? sql`` : sql`and at <= ${until}`}
         ${newest === undefined ? sql`` : sql`order by at desc limit ${newest}`} offset 0
-      ) as moved
+      ) as newest
       group by tenant_id, session_id
-    ) e
-    join sessions s on s.tenant_id = e.tenant_id and s.session_id = e.session_id
-    left join signed_heads h on h.ledger = 'session' and h.tenant_id = e.tenant_id and h.id = e.session_id
-    where h.seq is null or (h.seq < e.seq and h.problem is null)
-    order by row_number() over (partition by e.tenant_id order by e.seq - coalesce(h.seq, 0) desc, e.session_id)
-    limit ${limit}`
+    ) as e group by tenant_id`
+  const unsigned: { tenantId: string; sessionId: string; workflowId: string | null; turn: number }[] = []
+  for (const { tenantId, sessions } of moved) {
+    const found = await sql<{ sessionId: string; workflowId: string | null }[]>`
+      select e.session_id, s.workflow_id
+      from json_each_text(${sessions}::text::json) as e (session_id, seq)
+      join sessions s on s.tenant_id = ${tenantId} and s.session_id = e.session_id
+      left join signed_heads h on h.tenant_id = ${tenantId} and h.ledger = 'session' and h.id = e.session_id
+      where h.seq is null or (h.seq < e.seq::bigint and h.problem is null)
+      order by e.seq::bigint - coalesce(h.seq, 0) desc, e.session_id limit ${limit}`
+    unsigned.push(...found.map((one, turn) => ({ tenantId, ...one, turn })))
+  }
+  const rows = unsigned.sort((a, b) => a.turn - b.turn).slice(0, limit)
   const names: LedgerName[] = rows.map(({ tenantId, sessionId: id }) => ({ ledger: 'session', tenantId, id }))
   const workflows = new Map<string, LedgerName>()
   for (const { tenantId, workflowId: id } of rows)
@@ -88,7 +96,7 @@ export function listNextLedgers(
 ): Promise<LedgerName[]> {
   const after = sql`(${lastTenant}::text, ${lastId}::text)`
   return sql<LedgerName[]>`
-    select ledger, tenant_id, id from (
+    ${across(sql, 'ledgers in turn')} select ledger, tenant_id, id from (
       (select 'session' as ledger, tenant_id, session_id as id from session_heads
         where (tenant_id, session_id) > ${after} order by tenant_id, session_id limit ${limit})
       union
@@ -136,28 +144,33 @@ export async function loadLedgers(
   ledger: SignedHead['ledger'],
   names: readonly LedgerName[],
 ): Promise<LedgerToSign[]> {
-  if (names.length === 0) return []
   const { table, owner } = EVENTS[ledger]
-  const rows = await sql<Row[]>`
-    select k.tenant_id, k.id, l.seq as last_seq, l.hash as last_hash, h.seq, h.hash, h.signed_at, h.key_id, h.signature,
-      h.problem, a.hash as hash_at
-    from unnest(${names.map(({ tenantId }) => tenantId)}::text[], ${names.map(({ id }) => id)}::text[]) as k (tenant_id, id)
-    left join signed_heads h on h.ledger = ${ledger} and h.tenant_id = k.tenant_id and h.id = k.id
-    left join lateral (
-      select e.seq, e.hash from ${sql(table)} e where e.tenant_id = k.tenant_id and e.${sql(owner)} = k.id
-      order by e.seq desc limit 1
-    ) l on true
-    left join ${sql(table)} a on a.tenant_id = k.tenant_id and a.${sql(owner)} = k.id and a.seq = h.seq`
-  return rows.map((row) => ({
-    ledger,
-    tenantId: row.tenantId,
-    id: row.id,
-    head: row.lastSeq === null || row.lastHash === null ? null : { seq: row.lastSeq, hash: row.lastHash },
-    signed: row.seq === null ? null : signedOf(ledger, { ...row, seq: row.seq }),
-    hashAt: row.hashAt,
-    problem: row.problem,
-  }))
+  const ledgers: LedgerToSign[] = []
+  for (const [tenantId, own] of groupBy(names, (name) => name.tenantId)) {
+    const rows = await sql<Omit<Row, 'tenantId'>[]>`
+      select k.id, l.seq as last_seq, l.hash as last_hash, h.seq, h.hash, h.signed_at, h.key_id, h.signature, h.problem,
+        a.hash as hash_at
+      from unnest(${own.map(({ id }) => id)}::text[]) as k (id)
+      left join signed_heads h on h.tenant_id = ${tenantId} and h.ledger = ${ledger} and h.id = k.id
+      left join lateral (
+        select e.seq, e.hash from ${sql(table)} e where e.tenant_id = ${tenantId} and e.${sql(owner)} = k.id
+        order by e.seq desc limit 1
+      ) l on true
+      left join ${sql(table)} a on a.tenant_id = ${tenantId} and a.${sql(owner)} = k.id and a.seq = h.seq`
+    ledgers.push(...rows.map((row) => ledgerOf(ledger, { ...row, tenantId })))
+  }
+  return ledgers
 }
+
+const ledgerOf = (ledger: SignedHead['ledger'], row: Row): LedgerToSign => ({
+  ledger,
+  tenantId: row.tenantId,
+  id: row.id,
+  head: row.lastSeq === null || row.lastHash === null ? null : { seq: row.lastSeq, hash: row.lastHash },
+  signed: row.seq === null ? null : signedOf(ledger, { ...row, seq: row.seq }),
+  hashAt: row.hashAt,
+  problem: row.problem,
+})
 
 const signedOf = (ledger: SignedHead['ledger'], row: Omit<Row, 'seq'> & { seq: number }): SignedHead => ({
   ledger,
@@ -172,15 +185,16 @@ const signedOf = (ledger: SignedHead['ledger'], row: Omit<Row, 'seq'> & { seq: n
 
 /** Stores heads that were just signed, in place of the earlier ones. */
 export async function storeSignedHeads(sql: Queryable, heads: readonly SignedHead[]): Promise<void> {
-  if (heads.length === 0) return
-  await sql`
-    insert into signed_heads (ledger, tenant_id, id, seq, hash, signed_at, key_id, signature)
-    select ledger, tenant_id, id, seq, hash, signed_at, key_id, signature
-    from json_to_recordset(${JSON.stringify(heads)}::text::json) as h (
-      ledger text, tenant_id text, id text, seq bigint, hash text, signed_at timestamptz, key_id text, signature text
-    )
-    on conflict (ledger, tenant_id, id) do update set seq = excluded.seq, hash = excluded.hash,
-      signed_at = excluded.signed_at, key_id = excluded.key_id, signature = excluded.signature, problem = null`
+  for (const [tenantId, own] of groupBy(heads, (head) => head.tenant_id)) {
+    await sql`
+      insert into signed_heads (tenant_id, ledger, id, seq, hash, signed_at, key_id, signature)
+      select ${tenantId}, ledger, id, seq, hash, signed_at, key_id, signature
+      from json_to_recordset(${JSON.stringify(own)}::text::json) as h (
+        ledger text, id text, seq bigint, hash text, signed_at timestamptz, key_id text, signature text
+      )
+      on conflict (tenant_id, ledger, id) do update set seq = excluded.seq, hash = excluded.hash,
+        signed_at = excluded.signed_at, key_id = excluded.key_id, signature = excluded.signature, problem = null`
+  }
 }
 
 /** Notes how a ledger contradicts its signed head, or with null that it does not any more. */
@@ -202,8 +216,7 @@ export async function findSignedHead(
 }
 
 export async function countContradictions(sql: Queryable): Promise<number> {
-  const [row] = await sql<
-    { count: number }[]
-  >`select count(*)::int as count from signed_heads where problem is not null`
+  const [row] = await sql<{ count: number }[]>`
+    ${across(sql, 'contradicted ledgers')} select count(*)::int as count from signed_heads where problem is not null`
   return row?.count ?? 0
 }

@@ -1,6 +1,7 @@
 import type { RunReport, RunView } from '@countersign/protocol'
 import type { PageEnd } from '../../base/time-cursor.js'
 import type { Queryable, Tx } from '../../postgres/sql.js'
+import { across } from '../across-tenants.js'
 import { daysAgo } from '../days-ago.js'
 import { deleteSome } from '../delete-some.js'
 import { pageEnd, pageTime } from '../page-time.js'
@@ -159,31 +160,33 @@ const CLAIM_LOCK = 4_319_002
 export async function claimRun(tx: Tx): Promise<ClaimedRun | null> {
   await tx`select pg_advisory_xact_lock(${CLAIM_LOCK})`
   const unended = tx`status in ('queued', 'running')`
-  const free = tx`(status = 'queued' or (status = 'running' and claimed_until < clock_timestamp()))`
-  const [row] = await tx<ClaimedRun[]>`
-    with recursive waiting as (
-      (select tenant_id from runs where ${unended} order by tenant_id limit 1)
-      union all
-      select next.tenant_id from waiting w cross join lateral (
-        select tenant_id from runs r where ${unended} and r.tenant_id > w.tenant_id order by tenant_id limit 1
-      ) next
-    ), first as (
-      select f.*, (
-        select count(*) from runs b
-        where b.tenant_id = w.tenant_id and b.status = 'running' and b.claimed_until >= clock_timestamp()
-      ) as under_way
-      from waiting w cross join lateral (
-        select tenant_id, run_id, created_at from runs r where r.tenant_id = w.tenant_id and ${unended} and ${free}
-        order by created_at limit 1 for update skip locked
-      ) f
-    )
-    update runs set status = 'running', claimed_until = clock_timestamp() + ${CLAIM}::interval, attempts = attempts + 1
-    where (tenant_id, run_id) = (
-      select tenant_id, run_id from first where under_way < ${MOST_UNDER_WAY} order by under_way, created_at limit 1
-    )
-    returning tenant_id, run_id, compiled_hash, against, attempts`
-  return row ?? null
+  const free = tx`${unended} and (status = 'queued' or claimed_until < statement_timestamp())`
+  const some = await tx`${across(tx, 'waiting runs')} select 1 from runs where ${free} limit 1`
+  if (some.length === 0) return null
+  const waiting = await tx<{ tenantId: string }[]>`
+    ${across(tx, 'waiting runs')} select t.tenant_id from tenants t
+    cross join lateral (
+      select created_at from runs r where r.tenant_id = t.tenant_id and ${free} order by created_at limit 1
+    ) as first
+    cross join lateral (
+      select count(*) as runs from runs r
+      where r.tenant_id = t.tenant_id and r.status = 'running' and r.claimed_until >= statement_timestamp()
+    ) as under_way
+    where under_way.runs < ${MOST_UNDER_WAY} order by under_way.runs, first.created_at limit ${MOST_TRIED}`
+  for (const { tenantId } of waiting) {
+    const [row] = await tx<ClaimedRun[]>`
+      update runs set status = 'running', claimed_until = statement_timestamp() + ${CLAIM}::interval, attempts = attempts + 1
+      where tenant_id = ${tenantId} and run_id = (
+        select run_id from runs where tenant_id = ${tenantId} and ${free} order by created_at limit 1 for update skip locked
+      )
+      returning tenant_id, run_id, compiled_hash, against, attempts`
+    if (row !== undefined) return row
+  }
+  return null
 }
+
+/** Tenants whose runs somebody else may hold at this moment, before the next round looks again. */
+const MOST_TRIED = 50
 
 /** Says how far it is, and that it goes on. */
 export async function renewClaim(
@@ -192,7 +195,7 @@ export async function renewClaim(
   sessionsDone: number,
 ): Promise<void> {
   await sql`
-    update runs set claimed_until = clock_timestamp() + ${CLAIM}::interval, sessions_done = ${sessionsDone}
+    update runs set claimed_until = statement_timestamp() + ${CLAIM}::interval, sessions_done = ${sessionsDone}
     where tenant_id = ${tenantId} and run_id = ${runId} and status = 'running' and attempts = ${attempts}`
 }
 
@@ -216,14 +219,14 @@ export async function finishRun(
 ): Promise<void> {
   await sql`
     update runs set status = 'done', report = ${report}::text::json, error = null, sessions_done = ${sessions},
-      finished_at = clock_timestamp(), claimed_until = null, attempts = 0
+      finished_at = statement_timestamp(), claimed_until = null, attempts = 0
     where tenant_id = ${tenantId} and run_id = ${runId} and status = 'running'`
 }
 
 /** Ends a run with what a person is told of it. One that was taken over or ended meanwhile stays as it is. */
 export async function failRun(sql: Queryable, { tenantId, runId, attempts }: ClaimedRun, error: string): Promise<void> {
   await sql`
-    update runs set status = 'failed', report = null, error = ${error}, finished_at = clock_timestamp(),
+    update runs set status = 'failed', report = null, error = ${error}, finished_at = statement_timestamp(),
       claimed_until = null
     where tenant_id = ${tenantId} and run_id = ${runId} and status = 'running' and attempts = ${attempts}`
 }

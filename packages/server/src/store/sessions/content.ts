@@ -73,7 +73,7 @@ export async function eraseContent(tx: Tx, tenantId: string, sessionId: string):
     ), gone as (
       delete from content where tenant_id = ${tenantId} and session_id = ${sessionId} returning 1
     ), restamped as (
-      update session_heads set revision = 'erased at ' || clock_timestamp()
+      update session_heads set revision = 'erased at ' || statement_timestamp()
       where tenant_id = ${tenantId} and session_id = ${sessionId} and (exists (select from erased)
         or exists (select from unsaid) or exists (select from unnamed) or exists (select from gone))
     ), unexplained as (
@@ -81,7 +81,7 @@ export async function eraseContent(tx: Tx, tenantId: string, sessionId: string):
       where tenant_id = ${tenantId} and subject = ${sessionId} and action = 'session_killed' and key_id is not null
     ), uncaptured as (
       delete from captures c using sessions s
-      where s.tenant_id = ${tenantId} and s.session_id = ${sessionId} and c.tenant_id = s.tenant_id
+      where s.tenant_id = ${tenantId} and s.session_id = ${sessionId} and c.tenant_id = ${tenantId}
         and c.agent = s.agent and c.conversation_id = s.session_id and c.governed
     )
     select count(*)::int as items from gone`

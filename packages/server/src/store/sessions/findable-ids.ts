@@ -26,7 +26,7 @@ export async function findSessionByIds(
   const [row] = await sql<{ sessionId: string }[]>`
     select session_id from findable_ids f
     where tenant_id = ${tenantId} and agent = ${agent} and environment = ${environment} and id = any (${[...ids]})
-      and exists (select from sessions s where s.tenant_id = f.tenant_id and s.session_id = f.session_id)
+      and exists (select from sessions s where s.tenant_id = ${tenantId} and s.session_id = f.session_id)
     group by session_id order by count(*) desc, max(at) desc limit 1`
   return row?.sessionId ?? null
 }

@@ -50,7 +50,7 @@ export async function loadBeginning(sql: Queryable, tenantId: string, ownerText:
   const [row] = await sql<Beginning[]>`
     select clock_timestamp() as now, t.limit_salt, coalesce((
       select array_agg(distinct s.label collate "C" order by s.label collate "C") from sticky_labels s
-      where s.tenant_id = t.tenant_id
+      where s.tenant_id = ${tenantId}
         and s.owner = encode(sha256(convert_to(length(t.limit_salt) || ':' || t.limit_salt || ':' || ${ownerText}, 'UTF8')), 'hex')
     ), '{}') as sticky_labels
     from tenants t where t.tenant_id = ${tenantId}`

@@ -41,9 +41,9 @@ export async function loadTurns(
       select p.seq, p.request, p.model, p.decisions, d.body as full_decisions, a.body,
         sum(z.size) over (order by p.seq) - z.size < ${maxBytes} as fits
       from proposals p
-      left join content d on d.tenant_id = p.tenant_id and d.session_id = p.session_id and d.kind = 'decisions'
+      left join content d on d.tenant_id = ${tenantId} and d.session_id = ${sessionId} and d.kind = 'decisions'
         and d.ref = p.proposal_id
-      left join content a on a.tenant_id = p.tenant_id and a.session_id = p.session_id and a.kind = 'arguments'
+      left join content a on a.tenant_id = ${tenantId} and a.session_id = ${sessionId} and a.kind = 'arguments'
         and a.ref = p.proposal_id
       cross join lateral (
         select coalesce(octet_length(d.body::text), 0) + coalesce(octet_length(a.body::text), 0)
@@ -77,7 +77,7 @@ export async function loadDecisions(
   const [row] = await sql<StoredDecisions[]>`
     select p.decisions, d.body as full_decisions
     from proposals p
-    left join content d on d.tenant_id = p.tenant_id and d.session_id = p.session_id and d.kind = 'decisions'
+    left join content d on d.tenant_id = ${tenantId} and d.session_id = ${sessionId} and d.kind = 'decisions'
       and d.ref = p.proposal_id
     where p.tenant_id = ${tenantId} and p.session_id = ${sessionId} and p.seq = ${String(seq)}::text::bigint`
   return row ?? null
@@ -102,7 +102,7 @@ export async function loadReceipts(
   const rows = await sql<(StoredReceipt & { pendingCallId: string })[]>`
     select r.pending_call_id, r.seq, r.record::json -> 'approvals' as approvals, c.body as approval_reasons
     from receipts r
-    left join content c on c.tenant_id = r.tenant_id and c.session_id = r.session_id and c.kind = 'approval'
+    left join content c on c.tenant_id = ${tenantId} and c.session_id = ${sessionId} and c.kind = 'approval'
       and c.ref = r.pending_call_id
     where r.tenant_id = ${tenantId} and r.session_id = ${sessionId}
       and r.pending_call_id = any (${[...pendingCallIds]}::text[])`

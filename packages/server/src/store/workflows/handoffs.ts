@@ -1,6 +1,7 @@
 import { HANDOFF_MOVES, type HandoffState } from '@countersign/protocol'
 import { jsonText } from '../../postgres/fixed-statement.js'
 import type { Queryable } from '../../postgres/sql.js'
+import { across } from '../across-tenants.js'
 import { daysAgo } from '../days-ago.js'
 import { findSome } from '../delete-some.js'
 import type { WorkflowRow } from './workflows.js'
@@ -139,23 +140,22 @@ export interface LapsedOffer {
  * tenant no more are looked at than are wanted in all: it may have millions.
  */
 export async function listLapsedOffers(sql: Queryable, limit: number): Promise<LapsedOffer[]> {
-  return sql<LapsedOffer[]>`
-    with recursive waiting as (
-      (select tenant_id, expires_at from handoffs where state = 'offered' order by tenant_id, expires_at limit 1)
-      union all
-      select next.* from waiting w cross join lateral (
-        select tenant_id, expires_at from handoffs h where h.state = 'offered' and h.tenant_id > w.tenant_id
-        order by h.tenant_id, h.expires_at limit 1
-      ) next
-    ), lapsed as (
-      select tenant_id from waiting where expires_at <= statement_timestamp() order by expires_at limit ${limit}
-    )
-    select h.tenant_id, h.workflow_id, h.handoff_id from lapsed l cross join lateral (
-      select tenant_id, workflow_id, handoff_id, expires_at, row_number() over (order by expires_at) as turn from handoffs
-      where tenant_id = l.tenant_id and state = 'offered' and expires_at <= statement_timestamp()
-      order by expires_at limit ${limit}
-    ) h
-    order by h.turn, h.expires_at limit ${limit}`
+  const isLapsed = sql`h.state = 'offered' and h.expires_at <= statement_timestamp()`
+  const some = await sql`${across(sql, 'lapsed offers')} select 1 from handoffs h where ${isLapsed} limit 1`
+  if (some.length === 0) return []
+  const waiting = await sql<{ tenantId: string }[]>`
+    ${across(sql, 'lapsed offers')} select t.tenant_id from tenants t cross join lateral (
+      select expires_at from handoffs h where h.tenant_id = t.tenant_id and ${isLapsed} order by h.expires_at limit 1
+    ) as first
+    order by first.expires_at limit ${limit}`
+  const lapsed: (LapsedOffer & { readonly turn: number })[] = []
+  for (const { tenantId } of waiting) {
+    const offers = await sql<LapsedOffer[]>`
+      select tenant_id, workflow_id, handoff_id from handoffs h where h.tenant_id = ${tenantId} and ${isLapsed}
+      order by h.expires_at limit ${limit}`
+    lapsed.push(...offers.map((offer, turn) => ({ ...offer, turn })))
+  }
+  return lapsed.sort((a, b) => a.turn - b.turn).slice(0, limit)
 }
 
 /** Erases notes of handoffs that were settled more than `days` ago. Returns how many. */

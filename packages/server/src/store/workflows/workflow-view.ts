@@ -74,13 +74,13 @@ export async function loadWholeWorkflow(
           l.state -> 'offeredTools' as tools, o.handoff_id, s.created_at
         from sessions s join session_heads h using (tenant_id, session_id)
         cross join lateral (select h.state::json as state offset 0) as l
-        left join handoffs o on o.tenant_id = s.tenant_id and o.to_session = s.session_id
-        where s.tenant_id = w.tenant_id and s.workflow_id = w.workflow_id
+        left join handoffs o on o.tenant_id = ${tenantId} and o.to_session = s.session_id
+        where s.tenant_id = ${tenantId} and s.workflow_id = w.workflow_id
       ) as m) as sessions,
       (select coalesce(json_agg(h order by h.offered_at, h.handoff_id), '[]') from handoffs h
-        where h.tenant_id = w.tenant_id and h.workflow_id = w.workflow_id) as handoffs,
+        where h.tenant_id = ${tenantId} and h.workflow_id = w.workflow_id) as handoffs,
       (select coalesce(json_agg(r order by r.held_at, r.pending_call_id, r.key_hash), '[]') from resource_holds r
-        where r.tenant_id = w.tenant_id and r.workflow_id = w.workflow_id
+        where r.tenant_id = ${tenantId} and r.workflow_id = w.workflow_id
           and (r.ends_at is null or r.ends_at > clock_timestamp())) as holds
     from workflows w where w.tenant_id = ${tenantId} and w.workflow_id = ${workflowId}`
   if (!row) return null
@@ -131,12 +131,12 @@ export async function listWorkflows(
   return sql<ListedWorkflow[]>`
     select w.workflow_id, w.status, w.created_at, ${pageTime(sql, sql`w.created_at`)},
       coalesce((select max(${activityOfRow(sql)}) from sessions s join session_heads h using (tenant_id, session_id)
-        where s.tenant_id = w.tenant_id and s.workflow_id = w.workflow_id and ${mayGoOn(sql)}), 'ended') as activity,
+        where s.tenant_id = ${tenantId} and s.workflow_id = w.workflow_id and ${mayGoOn(sql)}), 'ended') as activity,
       (select count(*)::int from sessions s
-        where s.tenant_id = w.tenant_id and s.workflow_id = w.workflow_id) as sessions,
+        where s.tenant_id = ${tenantId} and s.workflow_id = w.workflow_id) as sessions,
       (select count(*)::int from handoffs h
         -- Those of a killed workflow are never completed.
-        where w.status = 'ACTIVE' and h.tenant_id = w.tenant_id and h.workflow_id = w.workflow_id
+        where w.status = 'ACTIVE' and h.tenant_id = ${tenantId} and h.workflow_id = w.workflow_id
           and (h.state = 'accepted' or (h.state = 'offered' and h.expires_at > clock_timestamp()))) as open_handoffs
     from workflows w
     where w.tenant_id = ${tenantId}
