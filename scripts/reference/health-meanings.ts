@@ -17,7 +17,7 @@ export const HEALTH_MEANINGS: {
       'Decisions are made and enforced. While the server cannot be asked and `onError` is `block`, every call is blocked.',
     advisory: 'Decisions are made and reported, and change nothing.',
     inactive:
-      'Nobody decides: the plan is still looked up or there is none (in production every call is then refused, in staging it passes), the session would protect less than `requireProtection` asks for (every call is then refused), the mode is `log-only`, or the session has ended.',
+      'No authority decides: the plan is still looked up or there is none (in production every call is then refused, in staging it passes), the session would protect less than `requireProtection` asks for (every call is then refused), the mode is `log-only`, or the session has ended.',
     recovering: 'Calls of an earlier holder have no outcome yet. They are resolved before the next turn.',
     compromised: 'The client was bypassed, or a tool ran with other arguments. The server takes no more writes.',
     killed: 'The session was killed.',
@@ -33,7 +33,10 @@ export const HEALTH_MEANINGS: {
       'The state is in this process only: the server has not answered yet, cannot be reached or has not received everything, or it gave the plan and, without the option `tools`, does not govern the session.',
     inactive: 'No server is asked: there is no API key, or this process decides by contracts of the program.',
   },
-  tier: { strong: 'The server decides. While it cannot be asked, nobody does.', compat: 'This process decides.' },
+  tier: {
+    strong: 'The server decides. While it cannot be asked, no calls are decided.',
+    compat: 'This process decides.',
+  },
   compatEnforcement: {
     protective: 'What this process decides is enforced.',
     advisory: 'What this process decides is only reported.',

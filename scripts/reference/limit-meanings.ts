@@ -7,7 +7,7 @@ export const LIMIT_MEANINGS: Readonly<Record<keyof typeof LIMITS, string>> = {
   toolNameLength: 'characters of a tool name',
   bodyBytes: 'size of a request body',
   openBodyBytes:
-    'size of a request body where nobody needs a key or an account, such as to sign in, and of one that stops something',
+    'size of a request body where no key or account is needed, such as to sign in, and of one that stops something',
   bodySeconds: 'time to receive a request body',
   headerLines: 'header lines of a request; one of more is refused, and its connection is closed',
   queryLength: 'characters of the query of a request, as they are sent',

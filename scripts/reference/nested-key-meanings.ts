@@ -56,7 +56,8 @@ export const NESTED_KEY_MEANINGS: Readonly<Record<string, string>> = {
   'preconditions.same': 'arguments that both calls must have in common',
   'preconditions.same.path': 'the argument of this call',
   'preconditions.same.as': 'the argument of the earlier call',
-  'preconditions.consumes': '`true`: one earlier call opens one call, and is used up when this one is allowed; not beside `latest`',
+  'preconditions.consumes':
+    '`true`: one earlier call opens one call, and is used up when this one is allowed; not beside `latest`',
   'preconditions.latest':
     '`true`: the newest call with these arguments counts; one that ran, or may have, without meeting `with_output` undoes what an older one proved',
   'preconditions.requires_step_count': 'how far the session must have come, in place of an earlier tool',

@@ -208,7 +208,7 @@ const hashesPage = () =>
   pageFrom(
     'packages/engine/src/json/hash.ts',
     'Hashes of arguments and results',
-    'Whoever sends receipts over HTTP makes `argument_hash` and `result_hash` this way. The SDK does it by itself.',
+    'A program that sends receipts over HTTP makes `argument_hash` and `result_hash` this way. The SDK does it by itself.',
     [
       '1. Take the `hash_salt` from the reply to creating the session.',
       '2. Write the value as canonical JSON ([RFC 8785](https://www.rfc-editor.org/rfc/rfc8785)): keys sorted, no spaces, numbers in their shortest form.',

@@ -73,7 +73,7 @@ const TOGETHER: ReadonlyMap<unknown, readonly JsonSchema[]> = new Map<unknown, r
 
 /**
  * The JSON Schema of a file that people write, for editors: the shape that the compiler parses it with. What depends on
- * several rules or files (a name that nobody binds, a phase that nothing leads to) only the compiler knows.
+ * several rules or files (a name that no rule binds, a phase that nothing leads to) only the compiler knows.
  */
 export function fileSchema(name: FileName): JsonSchema {
   const { title, schema, keys }: FileKind = FILES[name]

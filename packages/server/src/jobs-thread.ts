@@ -1,11 +1,11 @@
 import { parentPort } from 'node:worker_threads'
-import { giveWay } from './base/work/give-way.js'
+import { lowerThreadPriority } from './base/work/lower-thread-priority.js'
 import { ready, type TaskReply } from './base/work/one-thread.js'
 import type { Tasks } from './context/tasks.js'
 import { TASKS } from './process/tasks.js'
 
 /** The program of the thread for jobs: one task at a time. */
-giveWay()
+lowerThreadPriority()
 
 parentPort?.on('message', async ({ name, input }: { name: keyof Tasks; input: never }) => {
   parentPort?.postMessage(await replyTo(name, input))

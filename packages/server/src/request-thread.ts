@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { parentPort, workerData } from 'node:worker_threads'
-import { giveWay } from './base/work/give-way.js'
+import { lowerThreadPriority } from './base/work/lower-thread-priority.js'
 import { ready, type TaskReply, type ThreadReady, WRITES } from './base/work/one-thread.js'
 import type { IsolatedRequest } from './context/isolation.js'
 import { createIsolatedRuntime } from './process/isolated-runtime.js'
@@ -8,7 +8,7 @@ import type { IsolatedStart } from './process/isolation.js'
 
 /** The program of a thread that answers requests, one at a time (decision 0010). */
 const start: IsolatedStart = workerData
-if (start.isNiced) giveWay()
+if (start.isNiced) lowerThreadPriority()
 
 const say = (said: TaskReply | ThreadReady | typeof WRITES) => parentPort?.postMessage(said)
 

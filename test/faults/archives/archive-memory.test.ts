@@ -6,7 +6,7 @@ import type { CompiledSession, Contract } from '@countersign/protocol'
 import { afterAll, beforeAll, expect } from 'vitest'
 import { archiveLines, writeDraft } from '../../../packages/server/src/archives/archive-file.js'
 import { connect } from '../../../packages/server/src/postgres/connect.js'
-import { takeTime } from '../../../packages/server/src/postgres/database.js'
+import { disableTimeouts } from '../../../packages/server/src/postgres/database.js'
 import { codeVersion } from '../../../packages/server/src/schema/migrate.js'
 import { readArchivedRows } from '../../../packages/server/src/store/archives/archived-rows.js'
 import { storePlan } from '../../../packages/server/src/store/governance/plans.js'
@@ -85,7 +85,7 @@ proves(
   async () => {
     const file = join(folder, 'all.archive.gz')
     await operator.begin(async (tx) => {
-      await takeTime(tx)
+      await disableTimeouts(tx)
       const batch = { tenantId, sessionIds: ids, workflowIds: [] }
       await writeDraft(file, archiveLines({ migration: await codeVersion(), tenantId }, readArchivedRows(tx, batch)))
     })

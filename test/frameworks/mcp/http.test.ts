@@ -82,7 +82,7 @@ afterAll(async () => {
   await handler.close()
 })
 
-/** Zero configuration: the gateway looks up the plan that somebody approved for the agent. */
+/** Zero configuration: the gateway looks up the plan that was approved for the agent. */
 async function approve(agent: string, contracts: Contract[]): Promise<void> {
   const files = contracts.map((contract) => ({
     file: `contracts/${contract.tool}.yaml`,

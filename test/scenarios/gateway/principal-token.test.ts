@@ -63,7 +63,7 @@ proves('gateway.principal-token', 'a token for somebody else, a wrong one and no
   const bob = await issuer.token({ sub: 'bob' })
   await expect(ask(bob, { session })).rejects.toMatchObject({
     status: 403,
-    message: expect.stringContaining('somebody else'),
+    message: expect.stringContaining('another principal'),
   })
   await expect(ask(bob, { session, through: other })).rejects.toThrow('another agent or principal')
   await expect(ask(await issuer.token({ aud: 'x' }))).rejects.toThrow('its audience (aud)')

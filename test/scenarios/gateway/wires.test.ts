@@ -130,7 +130,7 @@ proves(
     const { choices } = await client.chat.completions.create(chat)
     expect(choices[0]?.message.tool_calls).toBeUndefined()
     expect(choices[0]?.message.content).toBe(
-      '"pay" was blocked (checkpoint_denied). This call of "pay" needs the approval of a person, and nobody has approved it ' +
+      '"pay" was blocked (checkpoint_denied). This call of "pay" needs the approval of a person, and is not approved ' +
         'yet. Do not repeat it; say that a person has to approve it.',
     )
     const detail = 'a call of pay needs the approval of a person, and there is no way to ask one: it was denied'

@@ -244,7 +244,7 @@ proves(
   async () => {
     const remedyOf = (done: unknown) => (done instanceof ReplayContractError ? done.decision.blocked[0]?.remedy : null)
     const notApproved =
-      'This call of "pay" needs the approval of a person, and nobody has approved it yet. ' +
+      'This call of "pay" needs the approval of a person, and is not approved yet. ' +
       'Do not repeat it; say that a person has to approve it.'
     const unusable: Record<string, OnCheckpoint> = {
       'decided_at: Invalid input': ({ checkpoint_id }) => answer(checkpoint_id, { decided_at: new Date() }),

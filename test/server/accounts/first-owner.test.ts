@@ -57,7 +57,7 @@ test('roles, disabling and removing are done at once, and the last owner stays',
   expect((await dan.login()).status).toBe(200)
   await run('remove', 'dan@example.test')
   expect((await dan.call('me')).status).toBe(401)
-  await expect(run('remove', 'dan@example.test')).rejects.toThrow('nobody has the address')
+  await expect(run('remove', 'dan@example.test')).rejects.toThrow('no user has the address')
   await expect(run('disable', 'ada@example.test')).rejects.toThrow('the last owner')
 })
 

@@ -373,7 +373,7 @@ proves(
     expect((await session.decide([{ name: 'look', args: {} }])).decisions[0]?.reason).toBe('policy_denied')
   },
 )
-const RESERVED = 'may not have the member `proven`: only a principal token proves who somebody is'
+const RESERVED = 'may not have the member `proven`: only a principal token proves a principal'
 const policyPlan = planOf([
   {
     ...READ,

@@ -280,7 +280,7 @@ describe('a plan', () => {
     ]
     const { body } = await api.submitPlan({ body: { ...scope('noted'), files } })
     expect(body.advisories.filter(({ code }) => code === 'open_flow').map(({ message }) => message)).toEqual([
-      'send: $.to may be taken from cell $.body of the results of read_note, which whoever writes that text can choose',
+      'send: $.to may be taken from cell $.body of the results of read_note, which the author of that text can choose',
     ])
   })
 

@@ -11,7 +11,7 @@ import { archiveLines, readArchive, writeDraft } from '../../../packages/server/
 import { type ArchiveOptions, archiveSessions } from '../../../packages/server/src/archives/archive-sessions.js'
 import { checkArchive } from '../../../packages/server/src/archives/check-archive.js'
 import { connect } from '../../../packages/server/src/postgres/connect.js'
-import { takeTime } from '../../../packages/server/src/postgres/database.js'
+import { disableTimeouts } from '../../../packages/server/src/postgres/database.js'
 import { signHeads } from '../../../packages/server/src/process/jobs/sign-heads.js'
 import { ARCHIVED_TABLES, readArchivedRows } from '../../../packages/server/src/store/archives/archived-rows.js'
 import { proves } from '../../support/proves.js'
@@ -248,7 +248,7 @@ proves(
     await symlink(FULL, draft)
     const batch = { tenantId, sessionIds: ['large'], workflowIds: [] }
     const writing = operator.begin(async (tx) => {
-      await takeTime(tx)
+      await disableTimeouts(tx)
       await writeDraft(draft, archiveLines({ migration: 1, tenantId }, readArchivedRows(tx, batch)))
     })
     await expect(writing).rejects.toThrow(/no-room\.draft cannot be written: the disk is full; nothing was removed/)

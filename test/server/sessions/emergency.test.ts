@@ -74,7 +74,7 @@ describe('countersign agent stop', () => {
     await abandon([old])
     const { code, printed, noted } = await execute(agent, 'stop', 'idler')
     expect([code, printed]).toEqual([0, 'killed 1 session of idler'])
-    expect(noted).toBe('1 that nobody has held for a day were left as they are: --all kills them')
+    expect(noted).toBe('1 without a holder for a day were left as they are: --all kills them')
     expect([await statusOf(old), await statusOf(held)]).toEqual(['ACTIVE', 'KILLED'])
     const json = JSON.parse((await execute(agent, 'stop', 'idler', '--all', '--json')).printed)
     expect(json).toEqual({ agent: 'idler', killed: [old], failed: [], idle: 0, similar: null, error: null })

@@ -27,8 +27,7 @@ export const agent: Command = {
       print(`killed ${killed.length} ${killed.length === 1 ? 'session' : 'sessions'} of ${given.name}`)
       for (const { session_id, problem } of failed) note(`error ${session_id} could not be killed: ${problem}`)
       if (error !== null) note(`error ${error}`)
-      if (stopped.idle > 0)
-        note(`${stopped.idle} that nobody has held for a day were left as they are: --all kills them`)
+      if (stopped.idle > 0) note(`${stopped.idle} without a holder for a day were left as they are: --all kills them`)
       if (failed.length > 0 || error !== null) note('run the command again: what is killed stays killed')
     }
     return failed.length > 0 || error !== null || similar !== null ? 1 : 0

@@ -9,7 +9,7 @@ export const ledgerKey: Command = {
   summary: 'make a key that signs heads of ledgers, or show the public keys that `verify` checks them with',
   help: () =>
     [
-      '`new` prints a private key for COUNTERSIGN_LEDGER_KEYS. Store it where the database is not: whoever has both can',
+      '`new` prints a private key for COUNTERSIGN_LEDGER_KEYS. Store it where the database is not: with both one can',
       'rewrite the past. To change the key, put the new one first and the public half of the old one behind it:',
       '  COUNTERSIGN_LEDGER_KEYS=private:NEW,public:OLD',
       '`list` shows the public keys of the settings, the current one first. --json prints what `verify --keys` reads.',

@@ -83,7 +83,7 @@ const HELP = `Put it before the command of a server in the configuration of an M
   --capture-level LEVEL     metadata, redacted or full [redacted]
   --principal JSON          who the agent acts for, as policies see it
   --pins FILE               pin the definitions of tools in a file, not in the service: one that changes is blocked
-                            until somebody approves it
+                            until a person approves it
   --api-url URL             the Countersign server; also COUNTERSIGN_API_URL
 countersign mcp pins FILE shows the tools that have changed since they were pinned, and exits 1 while one waits.
 The API key comes from COUNTERSIGN_API_KEY. The server that is started sees no variable of Countersign.`

@@ -4,7 +4,7 @@ import type { LedgerHead, LedgerKey, SignedHead } from '@countersign/protocol'
 /** The keys to check a signature with, and where they come from. */
 export interface TrustedKeys {
   readonly keys: readonly LedgerKey[]
-  /** Given by the caller, so that whoever runs the server cannot choose them. */
+  /** Given by the caller, so that the server's operator cannot choose them. */
   readonly arePinned: boolean
 }
 
@@ -34,11 +34,13 @@ export function reportSignature(of: SignedLedger, trusted: TrustedKeys | null): 
   const lines = [`signed up to event ${signed.seq} at ${signed.signed_at} with key ${signed.key_id}`]
   if (signed.seq < head.seq) lines.push(`not signed yet: events ${signed.seq + 1} to ${head.seq}`)
   if (!trusted.arePinned)
-    lines.push('the key came from the server: save it (ledger-key list --json) and pass --keys FILE to rely on nobody')
+    lines.push(
+      'the key came from the server: save it (ledger-key list --json) and pass --keys FILE to rely on the server no more',
+    )
   return { lines }
 }
 
-/** Whoever names the keys expects a signature. */
+/** A caller who names keys expects a signature. */
 function withoutSignature({ signed }: SignedLedger, trusted: TrustedKeys | null): SignatureReport {
   const why =
     signed === undefined

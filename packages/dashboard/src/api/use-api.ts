@@ -85,7 +85,7 @@ export function useWhenOver(isUnderWay: boolean, stale: readonly Callable[]): vo
 }
 
 /**
- * Forgets what was read by whoever was signed in. How one signs in is the same for everybody, and a form may stand there
+ * Forgets what was read by the person who was signed in. How one signs in is the same for everybody, and a form may stand there
  * because of it.
  */
 export const forgetPerson = (client: QueryClient): void =>

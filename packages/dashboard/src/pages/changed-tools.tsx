@@ -8,7 +8,7 @@ import { Ago } from '../components/basic/time.js'
 import { ConfirmDialog } from '../components/form/confirm-dialog.js'
 import { Panel } from '../components/layout/page.js'
 
-/** Tools of MCP servers that are defined otherwise than somebody relied on; nothing where there are none. */
+/** Tools of MCP servers whose definition changed after they were used; nothing where there are none. */
 export function ChangedTools() {
   const { data } = useApi('listToolPins', {}, { pollMs: 15_000, keepLast: true })
   if (data === undefined || data.pins.length === 0) return null

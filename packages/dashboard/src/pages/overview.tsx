@@ -160,7 +160,7 @@ function DriftingPlans({ overview: { drifting_plans: plans } }: { overview: Over
     <p key={plan_id} className="strip strip-warn" role="status">
       <Icon name="alert" size={16} />
       <span>
-        The plan of <Text value={agent} /> in {environment} does not keep its rate: {drift}.{' '}
+        The plan of <Text value={agent} /> in {environment} exceeds its promised rate: {drift}.{' '}
         <Link to="/plans/$planId" params={{ planId: plan_id }}>
           Show the plan
         </Link>

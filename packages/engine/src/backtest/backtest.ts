@@ -40,7 +40,7 @@ export interface PastTurn {
   /** What the user said before this turn, besides the session's first message. */
   readonly user?: readonly string[]
   readonly calls: readonly PastCall[]
-  /** When it was; nobody knows if absent, and hours say nothing then. */
+  /** When it was; unknown if absent, and hours say nothing then. */
   readonly atMs?: number
 }
 
@@ -74,7 +74,7 @@ export interface BacktestOptions {
   readonly unmatchedPolicy: UnmatchedPolicy
   /** Answers for the person who is asked; approves everything if absent. */
   approve?(call: { readonly turn: number; readonly call: number }): boolean
-  /** Judges shared limits too, as if there were no other session. Not judged if absent: nobody knows what others used. */
+  /** Judges shared limits too, as if there were no other session. Not judged if absent: what others used is unknown. */
   readonly judgesShared?: boolean
   /** What a request that offers every tool with a contract would lose before each turn. */
   onNarrowed?(removed: readonly NarrowedTool[]): void

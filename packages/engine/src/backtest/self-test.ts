@@ -30,7 +30,7 @@ export function learnPlan(
   sessions: readonly ObservedSession[],
   options: LearnOptions,
 ): LearnedPlan {
-  const first = measureWithout(NOBODY, summaries, sessions, options)
+  const first = measureWithout(NO_SESSIONS, summaries, sessions, options)
   const { doubtful } = first
   // They also judged the others: measured once more, by what is learned without them.
   const { rates, demotions, learned } =
@@ -46,7 +46,7 @@ export function learnPlan(
   return { drafts, session, rates, otherwise, because: reasonFor(rates, demotions), doubtful: named }
 }
 
-const NOBODY: ReadonlySet<string> = new Set()
+const NO_SESSIONS: ReadonlySet<string> = new Set()
 
 /** How often what is learned without the doubtful sessions would have stopped the captured ones. */
 function measureWithout(

@@ -98,7 +98,7 @@ const keyedNames = (contracts: readonly CompiledContract[], rule: 'binds' | 'est
 
 const nameOf = ({ name }: { readonly name: string }): string => name
 
-/** Whoever sets a name and whoever uses it must agree on whether it has a key. */
+/** Rules that set a name and rules that use it must agree on whether it has a key. */
 function checkKey(name: string, key: string | undefined, declared: Declared, at: (string | number)[], report: Report) {
   const { kind, keyed } = declared
   if (keyed.has(name) === (key !== undefined)) return

@@ -152,20 +152,22 @@ proves('condition.remarks', 'conditions that do less than they seem to', () => {
   expect(remarksOf(limited('[{ label: l }]'), 'tool: y\nlabels: { adds: [l] }\n')).toEqual([])
   const asks = (required: string) =>
     `tool: x\narguments: { type: object, properties: { n: { type: number } }${required} }\ncheckpoint: { when: [{ path: $.n, gt: 1 }], reason: r }\n`
-  expect(remarksOf(asks(''))).toEqual([expect.stringContaining('not_asked_when_missing: x: nobody is asked')])
+  expect(remarksOf(asks(''))).toEqual([expect.stringContaining('not_asked_when_missing: x: no person is asked')])
   expect(remarksOf(asks(', required: [n]'))).toEqual([])
   const asksAbout = (when: string, required: string, to = '{}') =>
     `tool: x\narguments: { type: object, properties: { to: ${to} }, required: [${required}] }\ncheckpoint: { when: [${when}], reason: r }\n`
   const each = '{ path: "$.to[*]", not_regex: "@example.com$" }'
   expect(remarksOf(asksAbout(each, ''))).toEqual([
-    expect.stringContaining('nobody is asked about a call without $.to:'),
+    expect.stringContaining('no person is asked about a call without $.to:'),
   ])
   expect(remarksOf(asksAbout(each, 'to'))).toEqual([
-    expect.stringContaining('nobody is asked where $.to is of another'),
+    expect.stringContaining('no person is asked where $.to is of another'),
   ])
   expect(remarksOf(asksAbout(each, 'to', '{ type: array }'))).toEqual([])
   const one = '{ path: $.to, equals: eve }'
-  expect(remarksOf(asksAbout(one, 'to'))).toEqual([expect.stringContaining('nobody is asked where $.to is of another')])
+  expect(remarksOf(asksAbout(one, 'to'))).toEqual([
+    expect.stringContaining('no person is asked where $.to is of another'),
+  ])
   expect(remarksOf(asksAbout(one, 'to', '{ type: string }'))).toEqual([])
 })
 

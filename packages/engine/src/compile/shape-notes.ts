@@ -18,7 +18,7 @@ export function shapeNotes(issues: readonly Issue[], source: ReadSource, schema:
 const WHEN_RULES =
   'remove it, or put it on an item of preconditions, argument_value_invariants, refs, sources, aggregates, envelopes, labels, checkpoint, shared_limits or hours'
 
-/** Nobody fixes more at once, and every note looks up its line. */
+/** More are not fixed at once, and every note looks up its line. */
 const MAX_NOTES = 50
 
 function notesOf(issue: Issue, base: Path, source: ReadSource, schema: SchemaNode): CompileNote[] {

@@ -31,7 +31,7 @@ export function impossibleAttributes(policy: string, argumentNames: readonly str
 
 const ROOTS: ReadonlySet<string> = new Set(['context', 'resource', 'action'])
 
-/** More of them help nobody. */
+/** More of them do not help a reader. */
 const MOST_PROBLEMS = 20
 const MOST_NAMES = 40
 

@@ -18,7 +18,7 @@ const IMPERATIVE_ONCE = [1, 3] as const
 /** How many steps each sign has in what is learned. */
 export const STEPS = { mandate: 2, odd: 2, imperative: IMPERATIVE_FROM.length } as const
 
-/** The longest text that a column ever held; null if nobody knows. */
+/** The longest text that a column ever held; null if unknown. */
 export type LongestOf = (tool: string, path: string) => number | null
 
 export interface ReadSigns extends Bins {

@@ -82,10 +82,10 @@ const notAsked = each('not_asked_when_missing', (condition, contract, _, rule) =
   const facts = factsOf(list === undefined ? condition : { path: list }, contract)
   if (facts === null) return null
   const path = list ?? condition.path
-  if (!facts.isRequired) return `nobody is asked about a call without ${path}: require it in the schema`
+  if (!facts.isRequired) return `no person is asked about a call without ${path}: require it in the schema`
   const isTyped = facts.type !== undefined || facts.values !== null
   if (isTyped || (list === undefined && condition.equals === undefined && condition.one_of === undefined)) return null
-  return `nobody is asked where ${path} is of another type: give its type in the schema`
+  return `no person is asked where ${path} is of another type: give its type in the schema`
 })
 
 export const CONDITION_CHECKS: readonly Check[] = [avoidable, alwaysHolds, neverAdded, liftedByLabel, notAsked]

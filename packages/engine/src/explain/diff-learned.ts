@@ -35,7 +35,7 @@ function diffLength(
 ): PlanChange[] {
   const [had, has] = [before?.longest, after?.longest]
   if (had === has) return []
-  // Where nobody knows how long texts were, none is odd.
+  // Where the length of earlier texts is unknown, none is odd.
   if (has === undefined) return [say('allows', `texts at ${path} of its results are never too long`)]
   const known = had === undefined ? '' : ` (was: ${had})`
   const effect = had !== undefined && has > had ? 'allows' : 'blocks'

@@ -56,7 +56,7 @@ function signsOf(trail: Trail, tool: string): CallSigns {
   }
 }
 
-/** Shorter texts tell nobody what to do. */
+/** Shorter texts give no orders. */
 const LONG_TEXT = 40
 const MOST_IMPERATIVES = 99
 

@@ -6,7 +6,7 @@ const MOST_WORDS = 512
 
 /**
  * A hash of each word of a request under the key, sorted: `w`, then four characters a word. Two requests share as many
- * of them as of their words, whatever the key is, and nobody without the key can tell the words. Of a long request, words
+ * of them as of their words, whatever the key is, and without the key the words cannot be told. Of a long request, words
  * are chosen without the key, so that every key compares the same ones.
  */
 export function requestWords(key: string, text: string): string {

@@ -198,7 +198,7 @@ function placesOf(phrase: string, text: string): { phrase: string; at: number }[
   return places
 }
 
-/** Listings, code and keys are no language, and tell nobody anything. */
+/** Listings, code and keys are no language, and give no orders. */
 function isLanguage(text: string): boolean {
   const letters = text.match(/[\p{L}\p{M} ]/gu)?.length ?? 0
   return letters >= LANGUAGE_SHARE * text.length

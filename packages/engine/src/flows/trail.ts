@@ -199,7 +199,7 @@ function noteColumn(
 export const columnKey = (tool: string, path: string, place: 'cell' | 'key'): string =>
   JSON.stringify([tool, path, place])
 
-/** Digits in quotes are an id to other rules, and still a number that somebody may have taken it from. */
+/** Digits in quotes are an id to other rules, and still a number that a value may come from. */
 const isMeasured = (kind: ValueKind): boolean => kind === 'date' || kind === 'number' || kind === 'id'
 
 function noteMeasure(trail: Trail, value: string | number, sighting: Sighting, given: GivenValues | null = null): void {

@@ -37,7 +37,7 @@ function compileSelector(selector: Selector, next: Follow): Follow {
   throw new Error('a selector of this kind is not RFC 9535')
 }
 
-/** Goes on at a child. After an ended walk nobody reads the location, so it need not be restored. */
+/** Goes on at a child. After an ended walk the location is not read, so it need not be restored. */
 function enter(walk: Walk, step: string | number, value: JsonValue, next: Follow, found: Found): boolean {
   walk.location.push(step)
   if (next(walk, value, found)) return true

@@ -1,7 +1,7 @@
 import type { ValueKind } from '@countersign/protocol'
 
 const NUMBER = /^[-+]?\p{Sc}?\s?(\d{1,15}|\d{1,3}([.,']\d{3})+)([.,]\d+)?\s?(%|\p{Sc}|[A-Z]{3})?$/u
-/** A number long enough to be a phone or account number names somebody. */
+/** A number long enough to be a phone or account number identifies a person. */
 const NUMBERED = /^\+?\d+$/
 const SHORT_NUMBER = /^\+\d{1,6}$/
 const CLOCK = String.raw`\d{1,2}:\d{2}(:\d{2}(\.\d+)?)?(\s?[ap]\.?m\.?)?`

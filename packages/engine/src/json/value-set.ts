@@ -32,7 +32,7 @@ export function valueSet(values: readonly JsonValue[]): ValueSet {
 }
 
 /**
- * What stands for a number in a set or map. V8 gives numbers a hash that anybody can compute, so that whoever chooses
- * them can make all of them collide; texts have one that differs from process to process, if they are no numerals.
+ * What stands for a number in a set or map. V8 gives numbers a hash that can be computed, so numbers can be chosen
+ * that all collide; texts have one that differs from process to process, if they are no numerals.
  */
 export const numberKey = (value: number): string => `n${value}`

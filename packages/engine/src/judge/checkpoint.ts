@@ -35,7 +35,7 @@ export interface CheckedCall {
 /**
  * The checkpoints that a call must pass before it runs: those of its contract whose conditions hold, one if
  * `risk_defaults` asks for it, and one for what the learned rules find odd. Without a scene, those that depend on the
- * session are left to whoever holds it.
+ * session are left to its holder.
  */
 export function triggeredCheckpoints(
   plan: Plan,
@@ -63,7 +63,7 @@ export function triggeredCheckpoints(
   return triggers
 }
 
-/** Without the session only conditions on arguments can be answered; whoever holds it answers for the others. */
+/** Without the session only conditions on arguments can be answered; its holder answers the others. */
 const asksByArguments = (checkpoint: PreparedCheckpoint, args: JsonObject): boolean =>
   readsArgumentsOnly(checkpoint) && applies(checkpoint, sceneWithoutSession(args))
 
@@ -206,9 +206,9 @@ export function checkpointBlock(
   const name = JSON.stringify(tool)
   const [fact, advice] =
     ended === 'checkpoint_timeout'
-      ? [`Nobody approved this call of ${name} in time.`, SAY_SO]
+      ? [`This call of ${name} was not approved in time.`, SAY_SO]
       : said === null
-        ? [`This call of ${name} needs the approval of a person, and nobody has approved it yet.`, SAY_SO]
+        ? [`This call of ${name} needs the approval of a person, and is not approved yet.`, SAY_SO]
         : [`A person refused this call of ${name}: ${said}.`, 'Do not repeat it; ask what to do instead.']
   return block(ended, null, { ...advised(fact, advice, owners), ...(said === null ? {} : { detail: said }) })
 }

@@ -28,7 +28,7 @@ export interface Narrowing {
   readonly principal?: JsonValue | undefined
   readonly agent: string | null
   readonly nowMs: number
-  /** False if nobody knows when the request is made. */
+  /** False if the time of the request is unknown. */
   readonly isTimed?: boolean | undefined
   /** Absent: limits that sessions share are not judged. */
   readonly shared?: SharedCounts | undefined
@@ -50,7 +50,7 @@ export function narrowTools(narrowing: Narrowing): Narrowed {
   // A request may name a tool more than once.
   const known = new Map<string, NarrowedTool | null>()
   for (const { name, kind } of narrowing.tools) {
-    // Nobody judges the calls of the provider's own tools before they run.
+    // Calls of the provider's own tools are not judged before they run.
     const choose = kind === 'provider' ? unlessFailing(scene) : ifSure(scene)
     const asked = `${kind} ${name}`
     let gone = known.get(asked)

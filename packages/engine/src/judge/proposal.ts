@@ -44,7 +44,7 @@ export interface Proposal {
   readonly responseHash?: string | undefined
   /** `reported` if no server holds the session: no stronger evidence is possible then. */
   readonly evidence?: 'contract' | 'reported' | undefined
-  /** False if nobody knows when the calls were made: hours say nothing about them then. */
+  /** False if the time of the calls is unknown: hours say nothing about them then. */
   readonly isTimed?: boolean | undefined
   /** False in shadow mode, where no person is asked. */
   readonly asks?: boolean | undefined

@@ -95,7 +95,7 @@ function evidence(receipt: Receipt, salt: string, changes: Weighed): LedgerRecei
   return written
 }
 
-/** A call that did not prove anything, and why it was stopped where somebody stopped it. */
+/** A call that did not prove anything, and why, if it was stopped. */
 function stopped(receipt: Receipt, call: PendingCall, { plan, salt }: ReceiptBatch): LedgerReceipt {
   const written = evidence(receipt, salt, {})
   if (receipt.outcome !== 'not_executed') return written

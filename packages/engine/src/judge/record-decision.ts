@@ -46,7 +46,7 @@ export function recordDecision(
   return { decision, record: callRecord(decision, effects), holds }
 }
 
-/** Stands in for a hash that nobody needs. */
+/** Stands in for a hash that is not needed. */
 const NOT_HASHED = ''
 
 function hashOfArguments({ salt }: Proposal, { call, argumentHash }: LadderResult, isHashed: boolean): string | null {

@@ -16,7 +16,7 @@ export interface CountChange {
   readonly amount: string
 }
 
-/** Counts of shared limits in memory: for stories and trials, where there is one session and nobody else. */
+/** Counts of shared limits in memory: for stories and trials, where there is one session. */
 export interface SharedMemory {
   counts(party: LimitParty): SharedCounts
   change(changes: readonly CountChange[]): void

@@ -22,7 +22,7 @@ export interface Calibration {
   weightsOf(tool: string): Surprise
 }
 
-/** Counts that stand for what nobody has seen yet: of a tool against all tools, and of all tools against the prior. */
+/** Counts that stand for what was not seen yet: of a tool against all tools, and of all tools against the prior. */
 const LAMBDA = 2
 const MU = 4
 /** Shares of calls in at least the first, the second and the third bin: each about a third of the one before. */
@@ -87,7 +87,7 @@ export function calibrate(
 
 /**
  * The share of requests above each score. A request weighs 1 and its sessions share that: one odd session of a request
- * that came a hundred times is a hundredth. A session without a call that changes something asks nobody.
+ * that came a hundred times is a hundredth. A session without a call that changes something asks no question.
  */
 function levelOf(scores: ReadonlyMap<string, number>, requests: ReadonlyMap<string, string>): Calibration['level'] {
   const sessionsOf = new Map<string, number>()

@@ -70,7 +70,7 @@ export const choiceSource = (path: string, { otherwise }: Pick<SourceLearning, '
   otherwise,
 })
 
-/** What holds of every argument, whatever was learned of it: also of those that nobody has seen. */
+/** What holds of every argument, whatever was learned of it: also of those not seen yet. */
 export const defaultSource = (learning: Pick<SourceLearning, 'otherwise'>): SourceRule => ({
   path: '$',
   from: ['user', 'argument', 'identifier'],
@@ -85,7 +85,7 @@ const judgedBeside = ({ otherwise }: Pick<SourceLearning, 'otherwise'>) => ({
   invented: otherwise === 'note' ? otherwise : ('ask' as const),
 })
 
-/** Dates, amounts and flags identify nobody: they are judged only if free text dictates them. */
+/** Dates, amounts and flags identify nothing: they are judged only if free text dictates them. */
 function measureRule(path: string, own: FlowSummary | undefined, learning: SourceLearning): SourceRule {
   const from: SourceOrigin[] = ['user', 'argument', 'identifier', { generated: ['name', 'phrase', 'prose'] }]
   return {
@@ -125,7 +125,7 @@ function takenPlaces(
   return [...places].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, origin]) => origin)
 }
 
-/** Dates, amounts and flags identify nobody; an argument that is nearly always one is left to the other rules. */
+/** Dates, amounts and flags identify nothing; an argument that is nearly always one is left to the other rules. */
 function isMeasure(flow: FlowSummary, numbers: boolean): boolean {
   let measures: Sketch = []
   for (const [key, { sessions }] of flow.origins.entries) {
@@ -181,7 +181,7 @@ function generatedKinds(origins: Sample<Witnesses>): ValueKind[] {
     all
       .filter(({ places, witnesses }) => places.length === 0 && countOf(witnesses.sessions) >= SUPPORT.sessions)
       .map(({ kind }) => kind)
-      // Whoever gets the model to make an address up would choose it.
+      // A text that gets the model to make up an address would choose it.
       .filter((kind) => !isActionable(kind))
       .sort()
   )

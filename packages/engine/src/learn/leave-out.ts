@@ -35,7 +35,7 @@ export function leaveOut(
     for (const [key, column] of rest.columns.entries) {
       const at = JSON.stringify([summary.tool, key])
       const [theirs, known] = [longest.gone.get(at), longest.others.get(at)]
-      // The longest text is kept without its session: it is theirs if nobody else had one as long.
+      // The longest text is kept without its session: it is theirs if no other session had one as long.
       if (theirs !== undefined && column.longest === theirs && known !== theirs) column.longest = known ?? 0
       for (const kind of Object.keys(column.kinds) as ValueKind[]) {
         const witnesses = (column.kinds[kind] ?? []).filter(isLeft)

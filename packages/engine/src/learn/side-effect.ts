@@ -17,7 +17,7 @@ export function guessSideEffect(tool: string): GuessedEffect {
   return { effect: effect ?? 'write', isKnown: effect !== null }
 }
 
-/** In the contract of a tool whose name does not say what it does, until somebody has said it. */
+/** In the contract of a tool whose name does not say what it does, until a person has said it. */
 export const ASK_UNTIL_SET = { reason: 'what this tool does is not set yet' } as const
 
 type Words = ReadonlySet<string>
@@ -104,7 +104,7 @@ function effectOf(clause: readonly string[]): SideEffect | null {
   return WRITING_FIRST.has(first) || clause.some((word) => WRITING.has(word)) ? 'write' : null
 }
 
-/** Says something to somebody, whatever it is about. */
+/** Says something to a person, whatever it is about. */
 const TALKING = words('notify ask reply answer tell inform remind greet')
 /** What is run to see whether something works. */
 const TRIED = words('test check lint linter benchmark')

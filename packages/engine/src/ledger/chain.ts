@@ -49,7 +49,7 @@ export function verifyExport(
 
 type Broken = Extract<ChainCheck, { ok: false }>
 
-/** An export that is verified event by event, so that nobody has to hold all of them. */
+/** An export that is verified event by event, so that not all of them are in memory. */
 export interface ExportCheck {
   /** What is wrong with the next event, or null. After the first bad one nothing more is to be added. */
   add(event: ChainedEvent): Broken | null

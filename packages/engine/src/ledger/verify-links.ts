@@ -27,7 +27,7 @@ export interface LinkRules<Event extends Link> {
 
 export const hashOf = (content: object): string => hashValue(content as JsonValue)
 
-/** A chain that is checked event by event, so that nobody has to hold all of it. */
+/** A chain that is checked event by event, so that not all of it is in memory. */
 export interface LinkCheck<Event extends Link> {
   /** What is wrong with the next event, or null. */
   add(event: Event): string | null

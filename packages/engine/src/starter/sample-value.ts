@@ -3,7 +3,7 @@ import { lookUp, setEntry } from '../json/look-up.js'
 
 /**
  * A value that a JSON Schema is likely to accept, from what it says itself: its example, its default, its list, or the
- * smallest value of its type. Whoever uses it checks it.
+ * smallest value of its type. The caller checks it.
  */
 export function sampleValue(schema: JsonValue | undefined, depth = 0): JsonValue {
   if (!isObject(schema) || depth > MAX_DEPTH) return 'text'

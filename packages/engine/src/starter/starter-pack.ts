@@ -88,7 +88,7 @@ function contractText(tool: ToolDefinition, schema: JsonObject | null, problem?:
 const ASKS = 'A person is asked before it runs; behind countersign gateway or countersign mcp it is blocked'
 const ONE_OF = 'One of read, egress_read, write, destructive, admin, financial.'
 
-/** Of a name that says nothing a person is asked until somebody has said what the tool does. */
+/** Of a name that says nothing a person is asked until the contract says what the tool does. */
 function effectText({ sideEffect }: ToolDefinition, { effect, isKnown }: GuessedEffect): string[] {
   if (!isKnown) {
     return [

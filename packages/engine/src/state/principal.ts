@@ -14,7 +14,7 @@ export interface ProvenPrincipal {
 export const isProven = (principal: JsonValue | undefined): boolean =>
   isRecord(principal) && principal.proven === true && typeof principal.issuer === 'string'
 
-/** Who somebody is, whatever else a token says. What a program told is all that is known of them. */
+/** Who the principal is, whatever else a token says. What a program told is all that is known of them. */
 export function identityOf(principal: JsonValue | undefined): JsonValue | undefined {
   if (!isRecord(principal) || !isProven(principal)) return principal
   const { id = null, issuer = null } = principal
@@ -33,7 +33,7 @@ export function toldPrincipal(principal: JsonValue): JsonValue {
 }
 
 /** Why a program's principal is refused. */
-export const PROOF_IS_RESERVED = 'may not have the member `proven`: only a principal token proves who somebody is'
+export const PROOF_IS_RESERVED = 'may not have the member `proven`: only a principal token proves a principal'
 
 const isRecord = (value: JsonValue | undefined): value is JsonObject =>
   typeof value === 'object' && value !== null && !Array.isArray(value)

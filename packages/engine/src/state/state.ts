@@ -10,7 +10,7 @@ export interface RegisteredCall extends LedgerCall {
 export interface PendingCall extends RegisteredCall {
   readonly state: 'pending' | 'in_doubt' | 'resolved'
   readonly proposed_at: string
-  /** The claim of the process that runs it. Absent where nobody has claimed it. */
+  /** The claim of the process that runs it. Absent if it is not claimed. */
   readonly claim?: string
 }
 

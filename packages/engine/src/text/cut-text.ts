@@ -8,7 +8,7 @@ export function cutText(text: string, length: number): string {
 
 /**
  * Text as a model or a person may read it: cut, and without characters that break a line, turn the direction of writing
- * or cannot be seen. Names, keys and values in it may come from whoever wants it to be read as something else.
+ * or cannot be seen. Names, keys and values in it may come from a source that wants it to be read as something else.
  */
 export function plainText(text: string, length: number): string {
   return cutText(text, length).replace(DECEIVING, (found) => {

@@ -15,7 +15,7 @@ export function principalToken(headers: Headers): string | null {
   )
 }
 
-/** The token that counts from now on in a session. Throws where it is for somebody else than the one before. */
+/** The token that counts from now on in a session. Throws where it is for another principal than the one before. */
 export function sameOrFirst(before: string | null, token: string): string {
   if (before === null || namedBy(before) === namedBy(token)) return token
   throw principalDiffers()
@@ -24,7 +24,7 @@ export function sameOrFirst(before: string | null, token: string): string {
 export const principalDiffers = () =>
   new GatewayProblem(
     'principal_differs',
-    'the session of this request was opened for somebody else, or without a token: begin a new conversation, without ids ' +
+    'the session of this request was opened for another principal, or without a token: begin a new conversation, without ids ' +
       'of the other one and with another x-countersign-session',
   )
 

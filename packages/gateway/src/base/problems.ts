@@ -1,7 +1,7 @@
 /** What the gateway refuses by itself, before or instead of an upstream. */
 export const PROBLEMS = {
   path_invalid: { status: 400, title: 'the path cannot be read safely' },
-  header_repeated: { status: 400, title: 'a header that decides stands twice in the request' },
+  header_repeated: { status: 400, title: 'duplicate security-relevant header' },
   body_invalid: { status: 400, title: 'the body is not what this route reads' },
   body_depth: { status: 400, title: 'the body is nested more deeply than the gateway reads' },
   session_invalid: { status: 400, title: 'the session header is not the id of a session' },
@@ -9,7 +9,7 @@ export const PROBLEMS = {
   unauthorized: { status: 401, title: 'the API key or token of Countersign is missing or another' },
   origin_refused: { status: 403, title: 'a web page may not use the gateway' },
   agent_refused: { status: 403, title: 'this gateway does not serve the agent' },
-  principal_differs: { status: 403, title: 'the session acts for somebody else' },
+  principal_differs: { status: 403, title: 'the session acts for another principal' },
   not_governed: { status: 403, title: 'the request cannot be governed' },
   not_found: { status: 404, title: 'the gateway has no such route' },
   method_refused: { status: 405, title: 'the route does not take this method' },

@@ -19,7 +19,7 @@ export const SETTINGS = {
     env: 'COUNTERSIGN_GATEWAY_HOST',
     flag: 'host',
     default: '127.0.0.1',
-    help: 'address to listen on; whoever reaches it can take turns in your sessions',
+    help: 'address to listen on; any program that reaches it can take turns in your sessions',
     parse: text,
   }),
   port: setting({
@@ -68,7 +68,7 @@ export const SETTINGS = {
     env: 'COUNTERSIGN_GATEWAY_MCP_PINS',
     flag: 'mcp-pins',
     default: null,
-    help: 'file of the definitions of MCP tools; one that changes is blocked until somebody approves it (countersign mcp pins)',
+    help: 'file of the definitions of MCP tools; one that changes is blocked until a person approves it (countersign mcp pins)',
     parse: path,
   }),
   requireProposal: setting({

@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http'
 import { GatewayProblem } from '../base/problems.js'
 
-/** Headers that decide something. Where one stands twice, the gateway and the upstream may each believe another. */
+/** Headers that decide something. Of duplicates, the gateway and the upstream may each believe another. */
 const SINGLE = new Set([
   'authorization',
   'x-api-key',
@@ -28,7 +28,7 @@ export function readHeaders({ rawHeaders }: IncomingMessage): Headers {
   for (let at = 0; at < rawHeaders.length; at += 2) {
     const name = (rawHeaders[at] ?? '').toLowerCase()
     if (SINGLE.has(name) && seen.has(name)) {
-      throw new GatewayProblem('header_repeated', `the header ${name} stands twice in the request: send it once`)
+      throw new GatewayProblem('header_repeated', `duplicate header ${name}: send it once`)
     }
     seen.add(name)
     headers.append(name, rawHeaders[at + 1] ?? '')
@@ -41,7 +41,7 @@ const LOOPBACK = /^(?:(?:.+\.)?localhost|host\.docker\.internal|127(?:\.\d{1,3})
 const isOfThisMachine = (url: string): boolean => URL.canParse(url) && LOOPBACK.test(new URL(url).hostname)
 
 /**
- * A page in somebody's browser reaches loopback, too: it must not take turns in a session. Its requests need not carry an
+ * A page in a browser reaches loopback, too: it must not take turns in a session. Its requests need not carry an
  * origin, but then the browser says that they cross sites, or the host is a name that its owner has led to this machine.
  */
 export function refuseForeignPage(headers: Headers, listensOn: string): void {

@@ -20,7 +20,7 @@ export function createOwnPages({ metrics, metricsToken, problem }: OwnPagesParts
     [
       '/readyz',
       async () => {
-        // Whoever asks while it is being found out gets the same answer.
+        // Requests that come meanwhile get the same answer.
         finding ??= problem().finally(() => {
           finding = undefined
         })

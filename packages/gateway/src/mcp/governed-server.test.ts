@@ -86,7 +86,7 @@ proves('checkpoint.words', 'over MCP a call that needs a person has not been app
   const run = () => Promise.reject(new Error('this must not run'))
   expect(await calls.call({ ...call, run })).toEqual({
     ran: false,
-    text: '"bank__pay" was blocked (checkpoint_denied). The call needs the approval of a person, and nobody has approved it yet.',
+    text: '"bank__pay" was blocked (checkpoint_denied). The call needs the approval of a person, and is not approved yet.',
   })
 })
 

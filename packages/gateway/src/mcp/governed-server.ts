@@ -56,7 +56,7 @@ export interface GovernedServer {
 export interface HostOfCall {
   /** Aborted when the host left, where that cancels its call. */
   readonly signal?: AbortSignal | undefined
-  /** False where other hosts of the session may use the same id: then nobody can cancel by it. */
+  /** False where other hosts of the session may use the same id: then it cancels nothing. */
   readonly ownsId?: boolean
 }
 
@@ -80,7 +80,7 @@ export function createGovernedServer(options: GovernedServerOptions): GovernedSe
   const running = new Map<string, AbortController>()
   const listeners = new Set<() => void>()
 
-  /** The tools that a call could run at present. Where nobody can say, all: each call is judged by itself. */
+  /** The tools that a call could run at present. All where that is unknown: each call is judged by itself. */
   const allowedOf = async (tools: readonly string[], isModern: boolean): Promise<ReadonlySet<string>> => {
     try {
       const { allowed, removed } = await session().narrowed(tools.map(canonical))
@@ -132,7 +132,7 @@ export function createGovernedServer(options: GovernedServerOptions): GovernedSe
     }
     let tool = meantTool(read.name, server, catalog.has)
     if (tool !== null && catalog.isChanged(tool)) {
-      // Somebody may have approved it since.
+      // It may have been approved since.
       catalog.markStale()
       await readCatalog(request, link).catch(() => {})
       tool = meantTool(read.name, server, catalog.has)
@@ -235,7 +235,7 @@ const DEFINITION_CHANGED: Stop = {
   reason: 'unmatched_tool_blocked',
   why:
     'definition_changed: its description or schema is another than the one that was approved. Go on without it until ' +
-    'somebody has approved the change',
+    'the change is approved',
 }
 
 const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error))

@@ -28,7 +28,7 @@ export interface UpstreamAnswer {
   /** As it comes. Ends with an error when the server sends nothing for too long. */
   readonly body: AsyncIterable<Uint8Array>
   text(): Promise<string>
-  /** The rest of the body is not read. Whoever reads none of it calls this, so that nobody waits for more. */
+  /** Discards the rest of the body, so that the other side does not wait. */
   drop(): void
 }
 

@@ -60,7 +60,7 @@ const hashOf = (text: string): Buffer => createHash('sha256').update(text).diges
 
 function checkedMethod(method: string): string {
   if (method === 'GET' || method === 'DELETE') return method
-  throw new GatewayProblem('method_refused', 'MCP is POST, GET and DELETE')
+  throw new GatewayProblem('method_refused', 'method not allowed: MCP over HTTP uses POST, GET or DELETE')
 }
 
 /** A resumed stream would repeat lists as the server wrote them. */

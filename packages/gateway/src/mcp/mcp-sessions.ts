@@ -36,7 +36,7 @@ interface Hosted {
   session(): Session<unknown>
   readonly calls: ToolCalls
   readonly servers: Map<string, GovernedServer>
-  /** Somebody has named the session: it is not that of one MCP session alone. */
+  /** The session was named by header: it is not that of one MCP session alone. */
   isNamed: boolean
   /** The newest principal token that a request brought; null: none did. */
   token: string | null
@@ -101,7 +101,7 @@ export function createMcpSessions({
       return made
     },
     end(clues) {
-      // A session that somebody named may have other servers, and that of the credential other hosts.
+      // A session that was named may have other servers, and that of the credential other hosts.
       if (namedSession(clues.headers) !== null || clues.headers.get('mcp-session-id') === null) return
       const sessionId = sessionIdOf(clues)
       const key = `${clues.agent}\n${sessionId}`

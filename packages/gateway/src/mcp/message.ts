@@ -39,7 +39,7 @@ export const INVALID_REQUEST = -32600
 export const INVALID_PARAMS = -32602
 export const INTERNAL_ERROR = -32603
 
-/** Deeper messages would overflow the stack of whoever writes them. */
+/** Deeper messages would overflow the stack when they are written. */
 const MAX_DEPTH = 200
 
 const MEMBERS = new Set(['jsonrpc', 'id', 'method', 'params', 'result', 'error'])

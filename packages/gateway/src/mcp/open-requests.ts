@@ -1,6 +1,6 @@
 import { idKey, type MessageId, type RpcRequest, type RpcResponse, writeMessage } from './message.js'
 
-/** Whoever waits for an answer of the server. */
+/** What waits for an answer of the server. */
 export interface Waiting {
   answered(response: RpcResponse, text: string): void
   /** There will be none. */
@@ -14,7 +14,7 @@ export interface OpenRequests {
   add(id: MessageId, waiting: Waiting): void
   /** Sends a request of the gateway's. Rejects when the server ends, and when the signal is aborted; then it is cancelled. */
   ask(request: RpcRequest, signal: AbortSignal): Promise<RpcResponse>
-  /** Gives an answer to whoever waits for it, once. False when nobody does. */
+  /** Gives an answer to what waits for it, once. False if nothing does. */
   answer(response: RpcResponse, text: string): boolean
   /** The server is gone. */
   end(why: string): void

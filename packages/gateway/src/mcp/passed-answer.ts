@@ -10,7 +10,7 @@ export const LIST_CHANGED = { kind: 'notification', method: 'notifications/tools
 export interface Expected {
   /** Of its request; null where it waits for no answer. */
   readonly id: MessageId | null
-  /** Null where nobody governs what comes. */
+  /** Null where what comes is not governed. */
   readonly server: GovernedServer | null
   /** What the host gets in place of the answer; null where that is the answer as it came. */
   readonly change: ((response: RpcResponse) => Promise<RpcResponse>) | null
@@ -77,7 +77,7 @@ export function passedEvents(
     start: (controller) => start((text) => controller.enqueue(encoder.encode(text))),
     async pull(controller) {
       try {
-        // Until something passes: nobody asks again where nothing was given.
+        // Until something passes: nothing is asked again where nothing was given.
         for (;;) {
           const { done, value } = await events.next()
           if (done) {

@@ -20,7 +20,7 @@ export interface RelayOptions extends Omit<GovernedServerOptions, 'calls'>, Tool
   /** One message each, without a line break at its end. */
   toHost(text: string): void
   toServer(text: string): void
-  /** What nobody but the operator should know of. */
+  /** For the operator alone. */
   note(sentence: string): void
 }
 
@@ -61,7 +61,7 @@ export function createRelay(options: RelayOptions): Relay {
       },
     }
     const { response, isCancelled } = await server.callTool(request, link)
-    // Whoever cancelled a request waits for no answer.
+    // A cancelled request gets no answer.
     if (!isCancelled) tellHost(response)
   }
 
@@ -103,7 +103,7 @@ export function createRelay(options: RelayOptions): Relay {
 
   const fromHostNotification = ({ method, params }: RpcNotification, text: string): void => {
     const isCall = method === 'tools/call' || isDisguisedCall(method)
-    if (isCall) note('a call of a tool without an id was dropped: nobody waits for its result')
+    if (isCall) note('a call of a tool without an id was dropped: its result could not be returned')
     else if (method !== 'notifications/cancelled' || !server.cancel(params)) toServer(text)
   }
 

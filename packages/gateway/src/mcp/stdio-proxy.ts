@@ -46,7 +46,7 @@ export async function runStdioProxy(options: StdioProxyOptions): Promise<number>
     output.write(`${writeMessage(errorFor(null, INVALID_REQUEST, TOO_LONG))}\n`),
   )
   const fromServer = createLineReader(relay.fromServer, () => {
-    // Nobody knows which request it answered, and that one would wait for ever.
+    // It is unknown which request it answered, and that one would wait for ever.
     note(`the server was stopped: ${TOO_LONG}`)
     child.kill('SIGKILL')
   })
@@ -75,7 +75,7 @@ export async function runStdioProxy(options: StdioProxyOptions): Promise<number>
   return code === 0 ? 0 : 1
 }
 
-/** Whoever does not read keeps the other side from writing. */
+/** A side that does not read keeps the other from writing. */
 function writeLine(to: Writable, text: string, source: Readable): void {
   if (!to.writable || to.write(`${text}\n`) || source.isPaused()) return
   source.pause()

@@ -86,7 +86,7 @@ export function createToolCalls(options: ToolCallsOptions): ToolCalls {
       await new Promise((gathered) => setTimeout(gathered, GATHER_MS))
       const batch = waiting.slice(0, LIMITS.callsPerProposal)
       waiting = waiting.slice(batch.length)
-      // Nobody wants these any more, and nothing has happened yet.
+      // These were cancelled before anything happened.
       const wanted = batch.filter(({ call }) => !call.signal.aborted)
       for (const one of batch) if (one.call.signal.aborted) one.end(refused(CANCELLED))
       if (wanted.length > 0) await runTurn({ ...options, session: options.session(), tellTurnEnd }, wanted)
@@ -189,7 +189,7 @@ async function runProposedElsewhere(
   let hasSettled = false
   for (const one of batch) {
     const { call } = one
-    // Nobody can say: it waits, like the others.
+    // Unknown: it waits, like the others.
     const found = await session.proposedElsewhere(meantBy(session, call), call.arguments).catch(() => null)
     hasSettled ||= found?.hasSettled ?? false
     if (found === null || found.call === null) left.push(one)

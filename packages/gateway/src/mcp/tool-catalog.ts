@@ -63,7 +63,7 @@ function definitionsIn(tools: readonly JsonObject[]): ToolDefinition[] {
   })
 }
 
-/** Two tools of one name: nobody knows which one a call means. */
+/** Two tools of one name: it is unknown which one a call means. */
 function twice(tools: readonly JsonObject[]): string[] {
   const seen = new Set<string>()
   return tools.flatMap(({ name }) => {

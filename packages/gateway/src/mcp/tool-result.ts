@@ -20,7 +20,7 @@ export function evidenceOf({ result, error }: RpcResponse): JsonValue {
   if (result.isError === true) throw new ToolFailed('MCP_TOOL_ERROR')
   // Nothing has happened yet: the host answers, and calls again.
   if (result.resultType === 'input_required') throw new NotExecutedError('the tool asks for input')
-  // A task goes on after its answer: nobody knows how it ends.
+  // A task goes on after its answer: how it ends is unknown.
   if (isObject(result.task)) throw Object.assign(new Error('the tool runs as a task'), { name: 'AbortError' })
   if (result.structuredContent !== undefined) return result.structuredContent
   return textOf(result.content) ?? result

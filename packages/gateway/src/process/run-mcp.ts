@@ -107,7 +107,7 @@ function pinPlaces(flags: McpFlags, { apiKey, ...service }: Service): PinPlaces 
   return { file: flags.pins ?? null, service: isKept ? { ...service, apiKey } : null }
 }
 
-/** A session that was named is one that gateways hold, too: a model's calls in it come to whoever runs them. */
+/** A session that was named is one that gateways hold, too: a model's calls in it come to the process that runs them. */
 function sharesSession(flags: McpFlags, service: Service): boolean {
   if (flags['require-proposal'] === true && flags.session === undefined) {
     throw new McpFlagError(
@@ -186,6 +186,6 @@ function sessionOptions(
   return Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined)) as never
 }
 
-/** The server is somebody else's program: Countersign's own settings, its key above all, are not for it. */
+/** The server is a foreign program: Countersign's own settings, its key above all, are not for it. */
 const environmentOfServer = (env: NodeJS.ProcessEnv): NodeJS.ProcessEnv =>
   Object.fromEntries(Object.entries(env).filter(([name]) => !name.startsWith('COUNTERSIGN_')))

@@ -10,14 +10,14 @@ export interface PooledSession {
   readonly fetch: typeof globalThis.fetch
   /** A model has been asked in the session. */
   hasTurns(): boolean
-  /** Takes the token of a later request. Throws where the session was opened for somebody else, or for nobody. */
+  /** Takes the token of a later request. Throws where the session was opened for another principal, or for none. */
   present(token: string): void
 }
 
 export interface SessionPool {
-  /** The session of this id, opened where this process does not have it yet. Throws where it acts for somebody else. */
+  /** The session of this id, opened where this process does not have it yet. Throws where it acts for another principal. */
   get(agent: string, sessionId: string, token: string | null): PooledSession
-  /** Whoever called tools in the session is done. It ends, unless a model is asked in it as well. */
+  /** The caller of tools in the session is done. It ends, unless a model is asked in it as well. */
   end(agent: string, sessionId: string): Promise<void>
   close(): Promise<void>
 }

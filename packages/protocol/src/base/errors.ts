@@ -167,7 +167,7 @@ export const ERRORS = {
   CALL_TAKEN: {
     status: 409,
     title: 'the call has been taken by another process, or has an outcome',
-    fix: 'do not run it here: whoever took it reports what became of it',
+    fix: 'do not run it here: the process that took it reports what became of it',
   },
   ARGUMENTS_CHANGED: {
     status: 409,

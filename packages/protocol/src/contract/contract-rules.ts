@@ -214,7 +214,7 @@ export const hourSpanSchema = z.strictObject({
   /** Not included; `24:00` is the end of the day. */
   to: z.string().regex(/^(([01][0-9]|2[0-3]):[0-5][0-9]|24:00)$/, 'expected a time such as "18:00", in quotes'),
 })
-/** When calls are allowed, by the clock of whoever decides. */
+/** When calls are allowed, by the clock of the authority that decides. */
 export const hoursSchema = z.strictObject({
   time_zone: z.string().min(1).max(64),
   allow: z.array(hourSpanSchema).min(1).max(32),

@@ -41,7 +41,7 @@ export const CONTRACT_KEYS: Readonly<Record<keyof Contract, string>> = {
   checkpoint: 'when a person must approve the call; one trigger or a list',
   policy: '`cedar`: who may call the tool; needs a principal',
   principal:
-    '`proven`: a session with this contract must be opened with a token of a listed issuer; nobody is taken at their word',
+    '`proven`: a session with this contract must be opened with a token of a listed issuer; the word of the program does not count',
   hours:
     "`time_zone` and `allow`: when the tool may be called, by the server's clock; one or a list, of which all must allow the call",
   timeouts: '`total_ms`: how long the tool may run',
@@ -62,7 +62,8 @@ export const SESSION_KEYS: Readonly<Record<keyof SessionDefinition, string>> = {
   risk_defaults: '`allow`, `block` or `checkpoint` for each side effect; applies to tools without a `gate`',
   pricing: 'price per million tokens for each provider/model pattern',
   policy: '`cedar`: who may use the session at all',
-  principal: '`proven`: every session must be opened with a token of a listed issuer; nobody is taken at their word',
+  principal:
+    '`proven`: every session must be opened with a token of a listed issuer; the word of the program does not count',
   hours:
     "`time_zone` and `allow`: when any tool may be called, by the server's clock; one or a list, of which all must allow the call",
   provider_constraints: '`block_incompatible` and `warn_incompatible` patterns for provider/model',

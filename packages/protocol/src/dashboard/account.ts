@@ -56,7 +56,7 @@ export const meReply = z.strictObject({ user: userViewSchema, mail: mailDelivery
 export const forgotPasswordBody = z.object({ email: ignoredUnlessFits(emailSchema) })
 export const resetPasswordBody = z.object({ token: tokenSchema, password: passwordSchema })
 export const verifyEmailBody = z.object({ token: tokenSchema })
-/** Without an address: that of whoever is signed in. */
+/** Without an address: that of the person who is signed in. */
 export const resendVerificationBody = z.object({ email: emailSchema.optional() })
 /** How one can sign in here. */
 export const waysInReply = z.strictObject({

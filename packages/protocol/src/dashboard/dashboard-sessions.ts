@@ -55,7 +55,7 @@ export const callsQuery = pageQuery.extend({
   agent: agentSchema.optional(),
   decision: allowOrBlockSchema.optional(),
   reason: blockReasonSchema.optional(),
-  /** Only calls that were allowed and that nobody is going to answer. */
+  /** Only calls that were allowed and will not be answered. */
   unanswered: flag,
   session_id: idSchema.optional(),
   from: timeSchema.optional(),

@@ -70,7 +70,7 @@ export const overviewReply = z.strictObject({
     sessions: z.int(),
     active_sessions: z.int(),
     calls_in_doubt: z.int(),
-    /** Allowed calls that nobody is going to answer, within the retention of the service. */
+    /** Allowed calls that will not be answered, within the retention of the service. */
     unanswered_calls: z.int(),
     killed: z.int(),
     compromised: z.int(),
@@ -140,7 +140,7 @@ export const agentRowSchema = z.strictObject({
   coverage: coverageSchema,
   /** Captures that wait to be learned from: `observed`, and the learned contracts, lag behind by these. */
   waiting_captures: z.int(),
-  /** Captures that nobody learns from any more, because learning from them failed again and again; and why, of the last. */
+  /** Captures that are not learned from any more, because learning from them failed again and again; and why, of the last. */
   set_aside: z.strictObject({ captures: z.int(), reason: z.string().nullable() }),
   environments: z.array(
     z.strictObject({

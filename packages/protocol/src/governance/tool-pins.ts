@@ -10,7 +10,7 @@ const definition = z.record(z.string(), jsonSchema)
 /** The server that a tool is on, as contracts name it; empty where they name its tools alone. */
 const scope = { agent: agentSchema, environment: environmentSchema, server: z.string().max(64) }
 
-/** How a tool was defined when somebody first relied on it, or when a person last approved it. */
+/** How a tool was defined when it was first used, or when a person last approved it. */
 export const toolPinSchema = z.strictObject({
   ...scope,
   tool_name: toolName,

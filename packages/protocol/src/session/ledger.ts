@@ -75,7 +75,7 @@ export const providerCallSchema = z.strictObject({
   adds_labels: z.array(z.string()),
   amounts: z.record(z.string(), decimalSchema),
   consumes: z.array(openingSchema).optional(),
-  /** What earlier calls proved, and this one may not have: nobody sees its result. */
+  /** What earlier calls proved, and this one may not have: its result is not seen. */
   undoes: z.array(openingSchema).optional(),
 })
 export type ProviderCall = z.infer<typeof providerCallSchema>
@@ -198,7 +198,7 @@ export const LEDGER_EVENTS = {
     takeover: z.boolean(),
     in_doubt: z.array(z.string()),
   }),
-  /** Its holder ended the session: it takes no more turns unless somebody recovers it. */
+  /** Its holder ended the session: it takes no more turns unless it is recovered. */
   ended: z.strictObject({ fence: z.int() }),
   handoff_offered: z.strictObject({ ...handoffFacts, tools: z.array(z.string()).nullable() }),
   handoff_accepted: z.strictObject({ ...handoffFacts }),

@@ -5,7 +5,7 @@ export const sessionStatusSchema = z.enum(SESSION_STATUSES)
 export type SessionStatus = z.infer<typeof sessionStatusSchema>
 
 /**
- * Whether somebody works with a session. `running`: its holder has a lease. `idle`: nobody has one, and it can be
+ * Whether a session is in use. `running`: its holder has a lease. `idle`: the lease has run out, and it can be
  * recovered. `ended`: its program ended it, or it was stopped for good.
  */
 export const SESSION_ACTIVITIES = ['running', 'idle', 'ended'] as const

@@ -95,7 +95,7 @@ export const sessionViewSchema = z.strictObject({
   compiled_hash: hashSchema,
   unmatched_policy: unmatchedPolicySchema,
   capture_level: captureLevelSchema,
-  /** Null: it acts for nobody that its program named. */
+  /** Null: its program named no principal. */
   principal_proof: principalProofSchema.nullable(),
   labels: z.array(z.string()),
   tool_filter: z.array(z.string()).nullable(),
@@ -148,9 +148,9 @@ export const pendingCallSchema = z.strictObject({
   checkpoint_required: z.boolean(),
   idempotency_key: z.string(),
   proposed_at: timeSchema,
-  /** Somebody has taken the call to run it: nobody else may. Older services do not say. */
+  /** A process has claimed the call: no other may run it. Older services do not say. */
   claimed: z.boolean().optional(),
-  /** Of a call in doubt, for whoever must find out what became of it. Null: none are stored, or they were erased. */
+  /** Of a call in doubt, to find out what became of it. Null: none are stored, or they were erased. */
   arguments: jsonSchema.nullable().optional(),
 })
 export type PendingCallView = z.infer<typeof pendingCallSchema>
@@ -171,7 +171,7 @@ export const findSessionBody = z.strictObject({
 /** The session that most of the ids belong to, the newest of several; null where none has any. */
 export const findSessionReply = z.strictObject({ session_id: z.string().nullable() })
 
-/** Whoever claims first runs the call. The same claim again, as after a lost answer, is granted again. */
+/** The first to claim a call runs it. The same claim again, as after a lost answer, is granted again. */
 export const claimBody = z.strictObject({
   fence: z.int(),
   claim_id: idSchema,
@@ -225,7 +225,7 @@ export const endReply = z.strictObject({
 /** Stops every session of an agent, a batch for each request. */
 export const stopAgentBody = killBody.extend({
   agent: agentSchema,
-  /** Also sessions that nobody has held for a day. */
+  /** Also sessions without a holder for a day. */
   all: z.boolean().default(false),
 })
 export const stopAgentReply = z.strictObject({
@@ -234,7 +234,7 @@ export const stopAgentReply = z.strictObject({
   failed: z.array(z.strictObject({ session_id: z.string(), problem: z.string() })),
   /** There are more sessions to kill: ask again. */
   more: z.boolean(),
-  /** Sessions that may go on and that nobody has held for a day. */
+  /** Sessions that may go on and have had no holder for a day. */
   idle: z.int(),
   /** Null unless no agent of that name is known: then agents whose names are close to it. */
   similar: z.array(z.string()).nullable(),

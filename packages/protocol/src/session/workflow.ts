@@ -5,7 +5,7 @@ import { workflowDefinitionSchema } from '../contract/contract.js'
 import { resourceModeSchema } from '../contract/contract-rules.js'
 import { sessionActivitySchema, sessionStatusSchema } from './session-status.js'
 
-/** The moves of a handoff. An expired one needs no reclaiming: nobody can accept it any more. */
+/** The moves of a handoff. An expired one needs no reclaiming: it can no longer be accepted. */
 export const HANDOFF_MOVES = {
   offered: { accept: 'accepted', reclaim: 'reclaimed', expire: 'expired' },
   accepted: { complete: 'completed', reclaim: 'reclaimed' },

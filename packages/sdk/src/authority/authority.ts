@@ -20,7 +20,7 @@ export interface Authority {
   saltOf(by: DecidedBy): string
   /** Makes the session ready ahead of its first turn. May throw; the first turn then tries again. */
   open(): Promise<void>
-  /** The session as this process knows it. Asks nobody. */
+  /** The session as this process knows it. Sends nothing. */
   current(): CurrentSession
   prepare(request: PreflightRequest): Promise<PreflightResult>
   judge(proposal: ProposalRequest): Promise<ProposalVerdict>
@@ -30,11 +30,11 @@ export interface Authority {
   settle(by: DecidedBy, evidence: readonly Evidence[]): Promise<void>
   /** Throws when the session takes no more calls, as far as this process knows. */
   assertRunning(): void
-  /** Throws when a call that was allowed some time ago may no longer run, or when nobody can say. */
+  /** Throws when a call that was allowed some time ago may no longer run, or when that is unknown. */
   confirm(call: DecidedCall): Promise<void>
   /**
-   * Takes an allowed call that other processes may run, too. Throws `ReplayUnavailableError` when nobody can say, and
-   * another error when the call is not to be run here; then somebody else may be running it.
+   * Takes an allowed call that other processes may run, too. Throws `ReplayUnavailableError` when that is unknown, and
+   * another error when the call is not to be run here; then another process may be running it.
    */
   claim(call: ClaimedCall): Promise<void>
   /** The calls that wait for an outcome, whichever process proposed them; null where there is no other. */
@@ -56,7 +56,7 @@ export interface CurrentSession {
   narrow(tools: PreflightRequest['tools']): Narrowed
 }
 
-/** An allowed call, as whoever allowed it knows it. */
+/** An allowed call, as the authority that allowed it knows it. */
 export interface DecidedCall {
   readonly by: DecidedBy
   readonly pendingCallId: string

@@ -47,7 +47,7 @@ export interface OpenCalls {
   /** Forgets a call that is another's to settle: it leaves no evidence here. */
   drop(call: OpenCall): void
   resolve(call: OpenCall, receipt: Receipt): void
-  /** Resolves a call that a newer turn found not run, and remembers it for whoever runs it later. */
+  /** Resolves a call that a newer turn found not run, and remembers it for a later run. */
   giveUp(call: OpenCall, receipt: Receipt): void
   /** Calls that were given up, the newest of each id. */
   givenUp(): readonly OpenCall[]

@@ -40,7 +40,7 @@ export function executedReceipt(
 
 const UNHASHABLE = { result_unhashable: true } as const
 
-/** The report that an allowed call did not run; with the reason where somebody stopped it. */
+/** The report that an allowed call did not run; with the reason if it was stopped. */
 export function notExecuted(call: OpenCall, reason: BlockReason | null = call.decision.reason): Receipt {
   const receipt = reportedReceipt(call, 'not_executed')
   if (reason !== null) receipt.block_reason = reason

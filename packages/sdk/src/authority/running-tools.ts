@@ -5,7 +5,7 @@ import type { OpenCalls } from './open-calls.js'
 export interface RunningTool {
   /** Runs its executor, so that a turn which that begins is recognised. */
   run<Result>(work: () => Result): Result
-  /** Nobody waits for the tool any more. */
+  /** The tool is no longer waited for. */
   end(): void
 }
 

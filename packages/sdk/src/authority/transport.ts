@@ -187,7 +187,7 @@ function urlOf(
   return `${baseUrl.replace(/\/+$/, '')}${path}${search === '' ? '' : `?${search}`}`
 }
 
-/** Without what an address may hold besides, which is nobody else's business. */
+/** Without what an address may hold besides, which is not for logs. */
 function whereOf(url: string): string {
   const { origin, pathname } = new URL(url)
   return `${origin}${pathname}`

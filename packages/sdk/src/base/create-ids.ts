@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 
-/** Makes ids that nobody else makes: a random part that all share, and a count. One by one they would cost ten times as much. */
+/** Makes unique ids: a random part that all share, and a count. One by one they would cost ten times as much. */
 export function createIds(): () => string {
   const shared = `${randomUUID()}.`
   let count = 0

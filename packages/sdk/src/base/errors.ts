@@ -55,7 +55,7 @@ const TOO_LONG = 'the call takes too long to judge, and was not let through: cal
 
 export const NOTHING_DECIDED: EnforcementDecision = { outcome: 'blocked', decisions: [], blocked: [] }
 
-/** Calls of another face of the session have no outcome yet, and this turn may not settle them. */
+/** Calls of another entry point of the session have no outcome yet, and this turn may not settle them. */
 export class CallsWaitingError extends ReplayContractError {
   override readonly name = 'CallsWaitingError'
 

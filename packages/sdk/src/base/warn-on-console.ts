@@ -17,7 +17,7 @@ export function forgetWarnings(): void {
 }
 
 /**
- * The warning for an event that nobody receives, because there is no `diagnostics` callback. Null if there is nothing to
+ * The warning for an event that is not delivered, because there is no `diagnostics` callback. Null if there is nothing to
  * fix, or if an error says it anyway. The text does not depend on the session or a count, so it is written only once.
  */
 export function consoleText(event: Diagnostic): string | null {

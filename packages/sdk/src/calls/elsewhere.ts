@@ -16,7 +16,7 @@ export interface Elsewhere {
   readonly hasSettled: boolean
 }
 
-/** A decision as old as can be: whoever runs the call asks the server once more. */
+/** A decision as old as can be: before the call runs, the server is asked once more. */
 const LONG_AGO = (): number => Number.POSITIVE_INFINITY
 
 /** Takes in the call that a model proposed through another process, known by its tool and the hash of its arguments. */
@@ -59,7 +59,7 @@ const pendingIdOf = ({ pendingCallId }: OpenCall): string => pendingCallId
 const isFree = ({ state, claimed, checkpoint_required }: PendingCallView): boolean =>
   state === 'pending' && claimed !== true && !checkpoint_required
 
-/** Whoever judged the call asks the person, and knows the answer. */
+/** The process that judged the call asks the person, and knows the answer. */
 const asksPerson = (
   { authority }: SessionContext,
   { tool_name: tool, pending_call_id: idPrefix }: PendingCallView,

@@ -108,7 +108,7 @@ const reasonIn = ({ thrown }: Ran): BlockReason | null => (thrown instanceof Not
 
 /**
  * Everything that may have changed since the decision. A call that must not run is resolved as not executed, and why is
- * returned; null for one that may. Throws when nobody can say.
+ * returned; null for one that may. Throws when that is unknown.
  */
 async function guard(
   call: OpenCall,
@@ -215,7 +215,7 @@ function runUnjudged({ tool, run, args, callId }: ToolInvocation, session: Sessi
   return run(args, { callId: id, idempotencyKey: id, signal: session.killed })
 }
 
-/** The call was blocked, or waits for a person, or nobody knows of it. */
+/** The call was blocked, or waits for a person, or is unknown. */
 function notAllowed(session: SessionContext, invocation: ToolInvocation): ReplayContractError {
   const { call: givenUp } = matchCall(session.calls.givenUp(), invocation)
   if (givenUp !== null) {
@@ -235,7 +235,7 @@ function notAllowed(session: SessionContext, invocation: ToolInvocation): Replay
   )
 }
 
-const NOT_APPROVED_YET = 'The call needs the approval of a person, and nobody has approved it yet.'
+const NOT_APPROVED_YET = 'The call needs the approval of a person, and is not approved yet.'
 
 function argumentsDiffer(
   session: SessionContext,

@@ -72,7 +72,7 @@ function createTimeLimit(killSignal: AbortSignal) {
           reject(error)
         }, timeoutMs)
       })
-      // Nobody may be left to handle the rejection.
+      // There may be nothing left to handle the rejection.
       expired.catch(() => {})
       return expired
     },

@@ -15,7 +15,7 @@ export type CallToRun = Partial<Omit<ToolInvocation, 'callId'>>
 
 /** What became of a call that the program ran itself. */
 export interface Settlement {
-  /** `unknown` where nobody can say whether the tool did its work. */
+  /** `unknown` where it cannot be told whether the tool did its work. */
   readonly outcome: Outcome
   /** The tool's result, for what contracts read of it. */
   readonly result?: unknown
@@ -50,7 +50,7 @@ export async function executeCall(session: SessionContext, callId: string, given
   return invoke(session, { ...given, callId, tool, args, run: run ?? neverRun })
 }
 
-/** Whether a call of this tool, under this id, may be the one that somebody makes. */
+/** Whether a call of this tool, under this id, may be the one that is made. */
 export type IsMeant = (toolName: string, callId: string) => boolean
 
 /** Every face of a session sees its calls: one that a model proposed here may be made there, without its id. */

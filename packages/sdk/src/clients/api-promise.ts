@@ -48,7 +48,7 @@ export class GovernedPromise extends Promise<unknown> {
   async withResponse(): Promise<{ data: unknown; response: Response }> {
     const { data, call } = await this.#result
     const http = await httpOf(call)
-    // The body of a stream has not been read yet: the client's own response would still give what nobody judged.
+    // The body of a stream has not been read yet: the client's own response would still give what was not judged.
     return { ...http, response: isClientStream(data) ? this.#judged(http.response, data) : http.response, data }
   }
 

@@ -62,7 +62,7 @@ export function streamOf(events: () => AsyncIterator<unknown>, controller = new 
   return stream
 }
 
-/** The bytes of a stream's events. Nothing is read of it before somebody reads them. */
+/** The bytes of a stream's events. Nothing of it is read before they are. */
 export function readableOf(
   stream: AsyncIterable<unknown>,
   encode: (event: unknown) => string,

@@ -54,7 +54,7 @@ const MEMORY = {
   ownTexts: 16,
 } as const
 
-/** What was decided about a call by its id; null if nobody here knows. */
+/** What was decided about a call by its id; null if unknown here. */
 export type VerdictOf = (callId: string) => 'allow' | 'block' | 'ask' | null
 
 /**

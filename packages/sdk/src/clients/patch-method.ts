@@ -22,7 +22,7 @@ export function patchMethod(
   notePatched(patched, original)
   Object.defineProperty(owner, name, { value: patched, configurable: true, enumerable: false, writable: true })
   return () => {
-    // Somebody may have patched over this patch; theirs stays.
+    // Another patch may lie over this one; it stays.
     if (Reflect.get(owner, name) !== patched) return
     if (own === undefined) Reflect.deleteProperty(owner, name)
     else Object.defineProperty(owner, name, own)

@@ -3,7 +3,7 @@ import { NOTHING_DECIDED, ReplayContractError } from '../base/errors.js'
 import { isObject } from '../base/json-object.js'
 
 /**
- * How a value was written on the wire: where nobody changed it, it goes on byte for byte. What could be read in two ways,
+ * How a value was written on the wire: unchanged, it goes on byte for byte. What could be read in two ways,
  * such as a number that no double holds, is not remembered: it is written anew, and says what was judged.
  */
 export type ReceivedTexts = WeakMap<object, string>

@@ -5,7 +5,7 @@
 export function textResponse(text: string, init: ResponseInit): Response {
   const response = new Response(text, init)
   const { text: readText, json: readJson } = response
-  // A body can be read once. Where somebody has begun, the platform says so.
+  // A body can be read once. If reading has begun, the platform says so.
   const takeBody = (): boolean => {
     const { body, bodyUsed } = response
     if (body === null || body.locked || bodyUsed) return false

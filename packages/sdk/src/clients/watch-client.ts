@@ -113,7 +113,7 @@ function watchCall(call: unknown, watch: Watch): void {
     if (typeof parse !== 'function') return watchPromise(call, watch)
     call.parseResponse = (...args: unknown[]) => {
       const parsed: unknown = Reflect.apply(parse, call, args)
-      // Runs before whoever waits for what is returned: a stream has its layer when the program gets it.
+      // Runs before the program sees what is returned: a stream has its layer when the program gets it.
       quietly(() => watchPromise(parsed, watch))
       return parsed
     }

@@ -32,7 +32,7 @@ export type ToolExecutor = (args: any, context: ToolContext) => unknown
 /** The tools of the program by name. */
 export type ToolMap = Readonly<Record<string, ToolExecutor>>
 
-/** A call of a tool that somebody wants run: the program, its framework, or a host of the gateway. */
+/** A call of a tool that is to run: from the program, its framework, or a host of the gateway. */
 export interface ToolInvocation {
   /** The id of the call; null where its arguments say which one is meant. */
   readonly callId: string | null
@@ -44,7 +44,7 @@ export interface ToolInvocation {
   readonly run: ToolExecutor
   /** Other processes that hold the session may run the call, too: the server says which of them does. */
   readonly exclusive?: boolean
-  /** Who approved the call, where somebody else than the session has asked a person. */
+  /** Who approved the call, where a person was asked outside of the session. */
   readonly approvedBy?: string | null
   /** Aborted where the call is given up. Its tool has a moment to say how it ended; then that is unknown. */
   readonly signal?: AbortSignal | undefined

@@ -169,7 +169,7 @@ describe('a person who is asked later', () => {
     const [verdict] = await (await prepare()).propose({ calls: [call('p', 'pay', { amount: 300 })] })
     if (verdict?.verdict !== 'ask') throw new Error('nobody was asked')
     expect(verdict.questions).toMatchObject([{ tool_name: 'pay', arguments: { amount: 300 }, reason: 'large payment' }])
-    expect(await session.run('p')).toContain('nobody has approved it yet')
+    expect(await session.run('p')).toContain('is not approved yet')
     expect(ran).toEqual([])
     expect(await session.answer(verdict.id, ann)).toMatchObject({ verdict: 'allow' })
     expect(await session.run('p')).toBe('paid')

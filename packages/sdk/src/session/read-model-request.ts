@@ -2,7 +2,7 @@ import { idSchema } from '@countersign/protocol'
 import { isObject } from '../base/json-object.js'
 import { endpointOf } from '../clients/endpoints.js'
 
-/** What a request over the wire of a provider is, for whoever decides where it goes. */
+/** What a request over the wire of a provider is, for the code that decides where it goes. */
 export type ModelRequest =
   /** It calls a model: `ids` are those of calls and responses in its history, oldest first. */
   | { readonly as: 'governed'; readonly ids: readonly string[] }

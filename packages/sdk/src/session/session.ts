@@ -70,7 +70,7 @@ export class Session<Tools = SomeTools> {
   }
 
   /**
-   * Begins a turn: says which tools the model may be offered. Turns with tools wait for each other. Throws if nobody can
+   * Begins a turn: says which tools the model may be offered. Turns with tools wait for each other. Throws if no authority can
    * decide, or if the session was killed or closed.
    */
   prepare(input: TurnInput): Promise<SessionTurn> {
@@ -79,7 +79,7 @@ export class Session<Tools = SomeTools> {
 
   /**
    * Which of these tools a request would be narrowed to at present, by the state that this process knows. Begins no
-   * turn. Throws if nobody can decide.
+   * turn. Throws if no authority can decide.
    */
   async narrowed(tools: readonly string[]): Promise<Narrowed> {
     const context = this.#context
@@ -99,7 +99,7 @@ export class Session<Tools = SomeTools> {
   }
 
   /**
-   * What was decided about the call of a model's answer that somebody else makes now, known by its tool and its
+   * What was decided about the call of a model's answer that is made elsewhere now, known by its tool and its
    * arguments; null where no model has proposed it, or it has run.
    */
   proposedCall(isMeant: IsMeant, args: unknown): CallVerdict | null {
@@ -170,7 +170,7 @@ export class Session<Tools = SomeTools> {
     end()
     if (settings.shared !== null) return this.#leave(false)
     await calls.whenIdle({ patienceMs: CLOSE_PATIENCE_MS, onLongWait: notes.toolWaits })
-    // Whatever still runs may end or not: nobody waits for its outcome any more.
+    // Whatever still runs may end or not: its outcome is no longer waited for.
     for (const call of calls.running()) calls.resolve(call, reportedReceipt(call, 'unknown'))
     for (const call of calls.asking()) calls.resolve(call, reportedReceipt(call, 'not_executed'))
     for (const call of calls.allowed()) {

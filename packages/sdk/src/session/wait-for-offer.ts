@@ -79,7 +79,7 @@ async function findOffer(transport: Transport, { workflowId, role }: OfferWait):
     const fix = suggestName(role, Object.keys(view.definition.roles))
     throw new ReplayConfigError(`the workflow ${workflowId} has no role ${JSON.stringify(role)}: ${fix}`, null)
   }
-  // Nobody can take the offer of a session that was stopped, though it stands there until it expires.
+  // The offer of a stopped session cannot be taken, though it stands there until it expires.
   const stopped = new Set(view.sessions.filter(isStopped).map(({ session_id }) => session_id))
   const isOpen = ({ state, to_role, from_session }: HandoffView) =>
     state === 'offered' && to_role === role && !stopped.has(from_session)

@@ -54,7 +54,7 @@ export async function completeHandoff(session: SessionContext): Promise<HandoffV
   return endHandoff(session, 'completeHandoff', workflow.handoffId)
 }
 
-/** The session of a sub-agent, as far as whoever hands it work needs it. */
+/** The session of a sub-agent, as far as the session that hands it work needs it. */
 export interface JoinedSession {
   /** The work is done. */
   completeHandoff(): Promise<HandoffView>
@@ -77,7 +77,7 @@ export async function delegateWork<Joined extends JoinedSession, Result>(
   }
 }
 
-/** Takes a handoff back that nobody took in time, or whose holder is gone. */
+/** Takes a handoff back that was not taken in time, or whose holder is gone. */
 export function reclaimHandoff(session: SessionContext, handoffId: string): Promise<HandoffView> {
   return endHandoff(session, 'reclaimHandoff', handoffId)
 }

@@ -93,7 +93,7 @@ export function passThroughGate(session: SessionContext, answer: Answer, decisio
 
 const idsOf = (decisions: readonly Decision[]): string[] => decisions.map(({ call_id }) => call_id)
 
-/** Whoever reads the answer finds the calls that were judged, each under an id of its own. */
+/** A reader of the answer finds the calls that were judged, each under an id of its own. */
 function isReadInOneWay(answer: Answer): boolean {
   const { calls, problems } = answer.read
   const ids = new Set(calls.map(({ id }) => id))

@@ -9,13 +9,13 @@ import type { SessionContext } from '../session/core/session-context.js'
 import type { Asked } from './read-request.js'
 import { timesIn } from './register.js'
 
-/** Calls that a turn may not settle, by id: of another face of the session, in this process or another. */
+/** Calls that a turn may not settle, by id: of another entry point of the session, in this process or another. */
 export type WaitsFor = (callId: string) => boolean
 
 /** A turn that came beside another lets the program run the calls of that one first. */
 export const GRACE_MS = 2_000
 
-/** Before the next step, every allowed call gets an outcome, and whoever decided hears of it. */
+/** Before the next step, every allowed call gets an outcome, and the authority that decided hears of it. */
 export async function settleEarlier(session: SessionContext, asked: Asked): Promise<void> {
   if (session.settings.shared === null) settleByRequest(session, asked)
   else settleByHistory(session, asked)
@@ -67,7 +67,7 @@ function settleByRequest(session: SessionContext, { view }: Asked): void {
 
 /**
  * The wrapper never started. What answers the call all the same may be the text of an error, or the result of the
- * program's own run of the tool: then nobody knows, and it opens nothing.
+ * program's own run of the tool: then the outcome is unknown and opens nothing.
  */
 const outcomeNotRun = (answered: number): Outcome => (answered === 0 ? 'not_executed' : 'unknown')
 

@@ -10,7 +10,7 @@ import type { SessionContext } from '../session/core/session-context.js'
 import { reportOf, type WaitsFor } from './earlier-calls.js'
 import type { Asked } from './read-request.js'
 
-/** Has the request prepared by whoever decides, and narrows it: what is sent then, or what is said in its place. */
+/** Has the request prepared by the authority, and narrows it: what is sent then, or what is said in its place. */
 export async function preflight(session: SessionContext, asked: Asked, waitsFor: WaitsFor): Promise<void> {
   const { request, view, trace, provider } = asked
   const asking = preflightOf(session, asked, waitsFor)

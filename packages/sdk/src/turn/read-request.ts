@@ -16,9 +16,9 @@ export interface Asked {
   readonly request: JsonObject
   readonly view: RequestView
   readonly trace: Trace
-  /** Null where nobody asks what came from where. */
+  /** Null where no rule asks what came from where. */
   opened: OpenRequest | null
-  /** Null until preflight, and where nobody judges. */
+  /** Null until preflight, and where nothing is judged. */
   prepared: PreparedTurn | null
   /** What the verdict on its answer does. */
   stance: Stance

@@ -30,7 +30,7 @@ export async function register(
   return settings.shared === null ? answered : withinConstraints(session, answered)
 }
 
-/** A verdict's calls. `ageMs` since they were sent to be judged: nobody knows when the answer was written. */
+/** A verdict's calls. `ageMs` since they were sent to be judged: when the answer was written is unknown. */
 export function allowedCalls(answer: Answer, verdict: ProposalVerdict, ageMs: () => number): RegisteredCalls {
   const open: OpenCall[] = []
   const stopped: OpenCall[] = []

@@ -16,7 +16,7 @@ import { type Answer, type Came, capture, readAnswer } from './read-answer.js'
 import { type Asked, openConversation, readRequest, refuseUngovernable } from './read-request.js'
 import { allowedCalls, register } from './register.js'
 
-/** One governed call of a model, with its retries: whoever asks the model does so between these. */
+/** One governed call of a model, with its retries: the model is asked between these. */
 export interface Turn {
   /** The model may be asked again after an answer: then its streams are joined. */
   readonly mayRetry: boolean

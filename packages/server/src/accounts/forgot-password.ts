@@ -3,7 +3,7 @@ import type { OpenContext } from '../context/context.js'
 import { requestMail } from './request-mail.js'
 import { requirePasswords } from './what-is-open.js'
 
-/** Always 200: whether an account has the address is nobody's business. */
+/** Always 200: whether an account has the address is not told. */
 export async function forgotPassword(
   ctx: OpenContext,
   { body }: Input<Routes['forgotPassword']>,

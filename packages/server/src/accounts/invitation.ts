@@ -14,7 +14,7 @@ import { signIn } from './sign-in.js'
 import { userView } from './user-view.js'
 import { requirePasswords } from './what-is-open.js'
 
-/** What whoever is invited sees before joining. Reading changes nothing: mail scanners follow links. */
+/** What an invited person sees before joining. Reading changes nothing: mail scanners follow links. */
 export async function readInvitation(
   ctx: OpenContext,
   { body }: Input<Routes['readInvitation']>,

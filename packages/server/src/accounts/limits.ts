@@ -44,12 +44,12 @@ export async function takeOrWait(ctx: OpenContext, limit: AccountLimit, owner: s
 /** Takes from the limit or refuses with 429. */
 export async function requireToken(ctx: OpenContext, limit: AccountLimit, owner: string): Promise<void> {
   if ((await takeOrWait(ctx, limit, owner)) === 0) return
-  // The same for all: how much of it others have used is nobody's business.
+  // The same for all: how much of it others have used is not told.
   const { capacity, fillSeconds } = ACCOUNT_LIMITS[limit]
   throw new ApiError('RATE_LIMITED', {}, { 'retry-after': String(Math.ceil(fillSeconds / capacity)) })
 }
 
-/** Addresses and e-mails are stored as hashes: the table of buckets is nobody's address book. */
+/** Addresses and e-mails are stored as hashes: the table of buckets is no address book. */
 const bucketOf = (limit: AccountLimit, owner: string): Take => ({
   owner: createHash('sha256').update(owner).digest('base64url'),
   bucket: limit,

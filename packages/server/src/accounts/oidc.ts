@@ -22,7 +22,7 @@ import { signIn } from './sign-in.js'
 
 /** Sign-in at the company's provider: the person goes there, and comes back with a code. */
 
-/** Why nobody is signed in; the sign-in page has a sentence for each. */
+/** Why the sign-in failed; the sign-in page has a sentence for each. */
 export type SignInProblem =
   | 'expired'
   | 'refused'
@@ -106,7 +106,7 @@ async function admit(ctx: OpenContext, tx: Tx, arrival: Arrival): Promise<void> 
   await signIn(ctx, tx, { ...named, passwordHash: null, method: by.method, lifeSeconds: provider.hours * 3_600 })
 }
 
-/** A member who adds the provider, whoever was invited, or a new member if the provider may make one. */
+/** A member who adds the provider, an invited person, or a new member if the provider may make one. */
 async function newcomer(
   ctx: OpenContext,
   tx: Tx,
@@ -133,7 +133,7 @@ async function newcomer(
   if (invitation !== undefined) await acceptInvitation(tx, invitation, userId)
   const role: Role = invitation?.role ?? 'viewer'
   const member = { tenantId, userId, email, name: person.name, passwordHash: null, role }
-  // An address alone proves nobody to be the member who has it.
+  // An address alone does not prove the member who has it.
   if (!(await insertMember(tx, member))) throw new Refused('address_taken')
   await setGroups(tx, member, invitation?.groups ?? [])
   await insertIdentity(tx, identity, userId)
@@ -159,7 +159,7 @@ function placeOf({ roles, groups }: OidcProvider, person: OidcPerson): { role?: 
 const clientOf = ({ app }: OpenContext, id: string): OidcClient | undefined =>
   app.accounts.oidcClients.find(({ provider }) => provider.id === id)
 
-/** The sign-in of whoever adds a provider to their account. */
+/** The sign-in of a member who adds a provider to their account. */
 async function ownSignIn(ctx: OpenContext): Promise<string> {
   const { accessTokens, deviceTokens, secureCookies: secure } = ctx.app.accounts
   const cookies = { accessTokens, deviceTokens, secure, now: ctx.app.clock() }
@@ -182,6 +182,6 @@ function setFlowCookie({ app, request }: OpenContext, value: string, maxAge: num
 function pageOf({ request }: OpenContext, error: unknown): string {
   const problem: SignInProblem =
     error instanceof Refused ? error.problem : error instanceof ProviderAway ? 'provider_away' : 'refused'
-  request.log.warn({ problem, error: error instanceof Refused ? undefined : error }, 'nobody was signed in')
+  request.log.warn({ problem, error: error instanceof Refused ? undefined : error }, 'sign-in at the provider failed')
   return `/sign-in?problem=${problem}`
 }

@@ -26,7 +26,7 @@ export async function renameMyself(
   return { ok: true }
 }
 
-/** Whoever sits at an open browser does not know the password, and whoever knows it elsewhere is signed out. */
+/** A stranger at an open browser does not know the password, and other sign-ins end. */
 export async function changePassword(
   ctx: UserContext,
   { body }: Input<Routes['changePassword']>,

@@ -21,7 +21,7 @@ export async function requestMail(
   const address = addressKey(ctx.request.clientAddress)
   const waitOfAddress = await takeOrWait(ctx, `${limit}_ip`, address)
   const isQuiet = waitOfAddress === 0
-  // Whoever has asked too often takes from itself: it must not use up what the account may get.
+  // A sender who has asked too often takes from its own share: it must not use up what the account may get.
   const waitOfEmail = await takeOrWait(ctx, `${limit}_email`, isQuiet ? key : address)
   const waitSeconds = Math.max(waitOfAddress, waitOfEmail)
   // An address that no account can have, so that a refused request does the same work.

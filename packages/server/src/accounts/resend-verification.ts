@@ -19,7 +19,7 @@ export async function resendVerification(
   return { ok: true, mail: ctx.app.accounts.mailDelivery }
 }
 
-/** The address of whoever is signed in. */
+/** The address of the person who is signed in. */
 async function ownAddress(ctx: OpenContext): Promise<string> {
   const { accessTokens, deviceTokens, secureCookies: secure } = ctx.app.accounts
   const cookies = { accessTokens, deviceTokens, secure, now: ctx.app.clock() }

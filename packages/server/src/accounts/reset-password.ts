@@ -14,7 +14,7 @@ import { requirePasswords } from './what-is-open.js'
 
 /**
  * Uses the token up, sets the password and signs everyone out, all or nothing. The person who opened an account whose address
- * nobody has verified need not be the one who reads its mail: the keys that they were given end, too.
+ * was not verified need not be the one who reads its mail: the keys that they were given end, too.
  */
 export async function resetPassword(
   ctx: OpenContext,
@@ -33,7 +33,7 @@ export async function resetPassword(
     await auditPerson(tx, ctx, { ...owner, action: 'password_reset', detail })
     return owner.email
   })
-  // Whoever reads the mail of the account may sign in here, whatever strangers try meanwhile.
+  // A person who reads the mail of the account may sign in here, whatever strangers try meanwhile.
   knowBrowser(ctx, emailKey(email))
   return { ok: true }
 }

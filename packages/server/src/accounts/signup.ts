@@ -13,7 +13,7 @@ import { signIn } from './sign-in.js'
 import { userView } from './user-view.js'
 import { isSignupOpen, requirePasswords } from './what-is-open.js'
 
-/** A tenant, its first user, its first key (shown here and never again), and a verification mail that nobody waits for. */
+/** A tenant, its first user, its first key (shown here and never again), and a verification mail that is not waited for. */
 export async function signup(ctx: OpenContext, { body }: Input<Routes['signup']>): Promise<Reply<Routes['signup']>> {
   if (!isSignupOpen(ctx.app.config)) throw new ApiError('SIGNUP_CLOSED')
   requirePasswords(ctx)

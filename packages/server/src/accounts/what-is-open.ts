@@ -2,7 +2,7 @@ import { ApiError } from '../base/api-error.js'
 import type { Config } from '../base/config.js'
 import type { OpenContext } from '../context/context.js'
 
-/** Unless it is said: closed in production, where whoever finds the page is not whom it is for. */
+/** Unless it is said: closed in production, where strangers find the page. */
 export const isSignupOpen = ({ signup, mode, passwords }: Config): boolean =>
   passwords && (signup === null ? mode === 'development' : signup === 'open')
 

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { rm } from 'node:fs/promises'
 import { join, sep } from 'node:path'
 import { makeFolder, NoFolder } from '../base/make-folder.js'
-import { takeTime } from '../postgres/database.js'
+import { disableTimeouts } from '../postgres/database.js'
 import type { Sql, Tx } from '../postgres/sql.js'
 import { codeVersion } from '../schema/migrate.js'
 import { type ArchivePosition, loadWorkflowsOf, type WhatToArchive } from '../store/archives/archivable-sessions.js'
@@ -39,7 +39,7 @@ export const YOUNGEST_ARCHIVED_DAYS = 31
 const TRIES = 3
 /** Then a smaller part of it is tried, down to one session or workflow, which stays if that does not help. */
 const SMALLER = 8
-/** For whoever works with one of the sessions. */
+/** For requests that meet one of the sessions. */
 const LOCK_TIMEOUT_MS = 2_000
 
 export interface ArchiveOptions extends WhatToArchive {
@@ -131,7 +131,7 @@ async function archiveBatch(
   makeOwnFolder(into)
   const draft = join(into, `${randomUUID()}.draft`)
   const writeRows = async (tx: Tx) => {
-    await takeTime(tx)
+    await disableTimeouts(tx)
     await writeDraft(draft, archiveLines(header, readArchivedRows(tx, batch)))
   }
   await sql.begin(writeRows, 'isolation level repeatable read read only')
@@ -209,7 +209,7 @@ async function removeRows(
 ): Promise<boolean> {
   const { tenantId, sessionIds, workflowIds } = batch
   const remove = async (tx: Tx) => {
-    await takeTime(tx, LOCK_TIMEOUT_MS)
+    await disableTimeouts(tx, LOCK_TIMEOUT_MS)
     if (!ledgers.every(isSigned)) await holdSigning(tx)
     if ((await lockBatch(tx, batch)) !== ledgers.length) throw new Changed()
     if ((await digestOf(archiveLines(header, readArchivedRows(tx, batch)))) !== digest) throw new Changed()
@@ -232,5 +232,5 @@ const isSigned = ({ head, signed }: CheckedLedger): boolean => signed?.seq === h
 
 class Changed extends Error {}
 
-/** Somebody wrote one of the rows, holds it, or waits for one of ours. */
+/** Another transaction wrote one of the rows, holds it, or waits for one of ours. */
 const CHANGED_MEANWHILE: ReadonlySet<string> = new Set(['40001', '40P01', '55P03'])

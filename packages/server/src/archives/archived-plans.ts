@@ -7,7 +7,7 @@ type Compiled = NonNullable<LedgerExport['compiled_session']>
 /** A plan of an archive, made ready once. */
 export interface ReadyPlan {
   readonly compiled: Compiled
-  /** For whoever checks a session by it. The plan is null if it cannot be used. */
+  /** For checking a session by it. The plan is null if it cannot be used. */
   readonly known: { readonly plan: Plan | null; readonly hash: string }
 }
 

@@ -53,7 +53,7 @@ export interface Memories {
     name: MemoryName,
     options?: Pick<LRUCache.Options<string, Value, unknown>, 'dispose'>,
   ): Cache<Value>
-  /** Shows a memory that somebody else counts. */
+  /** Shows a memory that is counted elsewhere. */
   watch(name: MemoryName, bytes: () => number): void
   boundBytes(name: MemoryName): number
   /** What is held now, by the names of the memories that are open. */

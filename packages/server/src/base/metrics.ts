@@ -6,7 +6,7 @@ export interface Metrics {
   /** Adds to a counter. Labels have few values each: routes, statuses, reasons; never ids or tenants. */
   count(name: CounterName, labels?: Labels, by?: number): void
   observe(name: HistogramName, labels: Labels, seconds: number): void
-  /** A gauge that is read when somebody looks. A failed reading leaves it out. */
+  /** A gauge that is read when the page is. A failed reading leaves it out. */
   gauge(name: string, help: string, read: () => number | Promise<number>): void
   /** A gauge with a value for each value of a label. */
   gaugeBy(name: string, help: string, values: GaugeValues): void

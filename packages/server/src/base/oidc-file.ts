@@ -27,7 +27,7 @@ const providerSchema = z.strictObject({
   roles: z.record(z.string(), roleSchema).optional(),
   /** Groups by a group of the provider. Then the provider says who is in which. */
   groups: z.record(z.string(), groupSchema).optional(),
-  /** What becomes of a person whom nobody has invited. */
+  /** What becomes of a person without an invitation. */
   create: z.enum(['none', 'viewer']).default('none'),
   /** How long a sign-in lasts, and so how old the groups may be. */
   hours: z.int().min(1).max(168).default(12),

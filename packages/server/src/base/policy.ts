@@ -13,11 +13,11 @@ export async function loadPolicyEvaluator(): Promise<PolicyEvaluator> {
 /** What the policies that Cedar has parsed for this thread take. */
 export const policyBytes = (): number => evaluator?.keptBytes() ?? 0
 
-/** The runtime compiles Cedar with its first question, for a fifth of a second. At the start, nobody waits for it. */
+/** The runtime compiles Cedar with its first question, for a fifth of a second. At the start, nothing waits for it. */
 export async function warmPolicies(): Promise<void> {
   const evaluator = await loadPolicyEvaluator()
   const policy = evaluator.prepare('permit(principal, action, resource) when { context.arguments.amount < 1 };')
   // What reading a wrong one takes is compiled as well.
   evaluator.check('permit(principal, action, resource) when { [{ a: unknown(1) }] == 1 };')
-  policy.decide({ principal: 'nobody', tool: 'none', agent: 'none', arguments: { amount: 0 }, atMs: 0 })
+  policy.decide({ principal: 'none', tool: 'none', agent: 'none', arguments: { amount: 0 }, atMs: 0 })
 }

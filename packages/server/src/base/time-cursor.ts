@@ -21,7 +21,7 @@ export function readTimeCursor(cursor: string | undefined): PageEnd | null {
   return { at, id }
 }
 
-/** No record is of another time: nobody can write the years before 100, or read those beyond 9999. */
+/** No record is of another time: years before 100 cannot be written, and those beyond 9999 not read. */
 const isPossible = (microseconds: bigint): boolean => microseconds >= EARLIEST && microseconds < LATEST
 
 const EARLIEST = BigInt(Date.parse('0100-01-01T00:00:00Z')) * 1_000n

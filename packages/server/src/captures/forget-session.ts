@@ -21,7 +21,7 @@ import { BATCH_LIMITS, GROUP_SIZE, type Learner } from './learn-captures.js'
 
 type Forgetter = Pick<Learner, 'database' | 'thread' | 'random'>
 
-/** How often and after how long it is tried again where somebody else forgets about the same agent: ten seconds in all. */
+/** How often and after how long it is tried again where another request forgets about the same agent: ten seconds in all. */
 const TRIES = { most: 100, everyMs: 100 } as const
 
 /**

@@ -88,7 +88,7 @@ function learnCapture(batch: Batch, item: StoredCapture, outcomes: ReadonlyMap<s
   const { conversation_id: session, flows, validation } = item
   const offered = new Set(item.request.tools)
   const counted = toolsIn(item)
-  // A tool that nobody offers is the model's invention, or an attacker's: it teaches nothing and is nowhere listed.
+  // A tool that was not offered is the model's invention, or an attacker's: it teaches nothing and is nowhere listed.
   const isReal = (tool: string) => offered.size === 0 || offered.has(tool) || batch.known.get(tool) != null
   const isLearned = (tool: string) => counted.has(tool) && batch.known.has(tool) && isReal(tool)
   const verdicts = new Map(validation?.calls.map(({ index, decision }) => [index, decision] as const).reverse())

@@ -43,9 +43,9 @@ export const GROUP_SIZE = 2 * 1024 * 1024
 export type Learner = Pick<Services, 'database' | 'thread' | 'log' | 'random'>
 
 /**
- * Learns from captures of one agent that nobody learned from yet, and returns how many it took; 0 when none are left.
+ * Learns from captures of one agent that were not learned from yet, and returns how many it took; 0 when none are left.
  * The agent is claimed, the captures are read, the thread computes, and one short transaction writes what was learned and
- * that it was learned, if the claim still holds. So each capture counts once, whoever crashes when.
+ * that it was learned, if the claim still holds. So each capture counts once, through any crash.
  */
 export async function learnCaptures(learner: Learner, cursor: LearningCursor = newCursor()): Promise<number> {
   const { database, random } = learner
@@ -77,7 +77,7 @@ async function attempt(learner: Learner, claim: LearningClaim, batches: readonly
   try {
     const taken = await whileRenewing(renew, () => learnBatches(learner, claim, batches))
     if (taken !== null) return taken
-    // Somebody else has the agent now, or a session was erased that may be among the captures.
+    // Another instance has the agent now, or a session was erased that may be among the captures.
     await count(-1, null)
     return 1
   } catch (error) {
@@ -139,7 +139,7 @@ interface ToLearn {
 }
 
 /**
- * What changes, some tools at a time. Nobody else writes what is read here while the claim holds. All of it is kept until
+ * What changes, some tools at a time. Nothing else writes what is read here while the claim holds. All of it is kept until
  * it can be written in one transaction, which comes to `SUMMARY_SIZE.ofAgent` at most: no tool has more than its share.
  */
 async function learnGroups(

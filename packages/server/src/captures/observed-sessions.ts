@@ -34,6 +34,6 @@ export function observedSessions(captures: readonly string[]): ObservedSession[]
       session.calls.push({ session: id, request: session.request, tool: call.name, arguments: parsed.value, flow })
     })
   }
-  // Without flows nobody knows where values came from, and every call would look odd.
+  // Without flows it is unknown where values came from, and every call would look odd.
   return [...byId.values()].filter(({ calls }) => calls.length > 0 && calls.every(({ flow }) => flow !== null))
 }

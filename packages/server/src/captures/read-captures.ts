@@ -9,7 +9,7 @@ type Rejected = ReadCaptures['rejected'][number]
 
 /**
  * What a body with captures says, as it will be stored. Items are checked one by one: a bad one is named, and the rest is
- * stored. What comes out is mostly text that nobody has to parse.
+ * stored. What comes out is mostly text that need not be parsed.
  */
 export function readCaptures({
   body,

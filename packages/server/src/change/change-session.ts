@@ -48,7 +48,7 @@ const UNLOCKED_TRIES = 2
  * Decides on a session and writes the change, all or nothing.
  *
  * First without a lock: the row as it was read together with the key, and one statement whose guard is that row's
- * revision. When somebody else wrote or holds the row, the decision is made again from the start, finally under the lock.
+ * revision. When another request wrote or holds the row, the decision is made again from the start, finally under the lock.
  */
 export async function changeSession<Reply>(
   ctx: Context,
@@ -122,7 +122,7 @@ async function tryOnRecentKey<Reply>(
   return outcome
 }
 
-/** A stop is one statement, too, as long as nobody holds the row: each of its statements waits for whatever else is judged. */
+/** A stop is one statement, too, as long as the row is free: each of its statements waits for whatever else is judged. */
 async function decideFirst<Reply>(
   ctx: Context,
   sessionId: string,

@@ -9,7 +9,7 @@ export function requireAuthority(session: SessionRow): void {
   if (status === 'COMPROMISED') throw new ApiError('SESSION_COMPROMISED', sessionProblem(session))
 }
 
-/** The caller holds the session: it has not ended it, and nobody has recovered it since. */
+/** The caller holds the session: it has not ended it, and no other holder has recovered it since. */
 export function requireFence(session: SessionRow, fence: number): void {
   if (session.head.state.endedAt !== undefined) throw new ApiError('SESSION_ENDED', sessionProblem(session))
   if (fence !== session.head.state.fence) throw new ApiError('FENCE_STALE', sessionProblem(session))

@@ -37,7 +37,7 @@ export function sessionView(session: SessionRow, plan: Plan): SessionView {
 export const provenPrincipalOf = ({ fixed }: SessionRow): { principal?: JsonValue } =>
   fixed.principalProof === 'proven' && fixed.principal !== null ? { principal: fixed.principal } : {}
 
-/** Whether somebody works with the session. Lists say the same in SQL: `activityOfRow`. */
+/** Whether the session is in use. Lists say the same in SQL: `activityOfRow`. */
 export function activityOf({ head: { state, leaseUntil }, now }: SessionRow): SessionActivity {
   if (state.endedAt !== undefined || state.status === 'KILLED' || state.status === 'COMPROMISED') return 'ended'
   return leaseUntil > now ? 'running' : 'idle'

@@ -107,7 +107,7 @@ export interface Accounts {
   readonly mailDelivery: MailDelivery
 }
 
-/** One request, whoever sent it. */
+/** One request, of a person or a key. */
 export interface RequestScope {
   readonly id: string
   readonly http: HttpRequest

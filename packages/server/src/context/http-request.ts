@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http'
 
-/** What is asked, without a copy of it: a header is looked for when somebody wants it. */
+/** What is asked, without a copy of it: a header is looked for when it is needed. */
 export interface HttpRequest {
   readonly method: string
   /** As it was sent, percent signs and all. Null: the request target has no path. */

@@ -28,7 +28,7 @@ export interface IsolationOptions {
   /** Reading, comparing and listing: it may take seconds, and waits for its kind alone. */
   readonly isSlow: boolean
   /** It is not refused, however many wait. */
-  readonly isOwed: boolean
+  readonly isAdmitted: boolean
 }
 
 /** A request as a thread gets it. */

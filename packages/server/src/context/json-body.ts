@@ -52,7 +52,7 @@ const cut = (text: string): string => (text.length > MOST_CHARACTERS ? `${text.s
 
 const MOST_CHARACTERS = 500
 
-/** A large shape takes a tenth of a second to compile. At the start, nobody waits for it. */
+/** A large shape takes a tenth of a second to compile. At the start, nothing waits for it. */
 export function warmShapes(): void {
   const routes: readonly Route[] = Object.values(ROUTES)
   for (const { body } of routes) if (body !== undefined) compiled(body)

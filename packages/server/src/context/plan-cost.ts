@@ -8,7 +8,7 @@ const NOT_PLAIN = new Set([
   ...['policy', 'contains', 'uniqueItems', 'patternProperties', 'unevaluatedItems', 'unevaluatedProperties'],
   ...['$dynamicRef', '$recursiveRef'],
 ])
-/** Keys whose members are names that somebody chose. */
+/** Keys whose members are free names. */
 const NAMED = new Set(['properties', '$defs', 'definitions', 'max_calls_per_tool', 'pricing', 'transitions'])
 /** A path with one value, or the items of one list. Unions, slices, filters and descents visit values again and again. */
 const PLAIN_PATH = /^\$(\.[A-Za-z_][\w-]*|\['[^'\\]*'\]|\[\d+\])*(\[\*\](\.[A-Za-z_][\w-]*)*)?$/

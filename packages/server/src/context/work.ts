@@ -17,7 +17,7 @@ export function inTransaction<T>(ctx: Context, fn: (tx: Tx) => Promise<T>, optio
   return app.database.transaction(tenant.tenantId, asSignedIn, options)
 }
 
-/** For changes of which a tenant makes one at a time. Its row is locked before the sign-in: nobody waits in a circle. */
+/** For changes of which a tenant makes one at a time. Its row is locked before the sign-in, so requests cannot wait in a circle. */
 export const inTenantTransaction = <T>({ app, tenant, signIn }: UserContext, fn: (tx: Tx) => Promise<T>): Promise<T> =>
   app.database.transaction(tenant.tenantId, async (tx) => {
     if (!(await lockTenant(tx, tenant.tenantId)) || !(await holdSignIn(tx, signIn))) throw unauthenticated()

@@ -21,7 +21,7 @@ export async function eraseContent(
     await forgetLearned(ctx, session)
     if (await eraseForgotten(ctx, session)) return { ok: true }
   }
-  throw new ApiError('BUSY', { detail: 'the session is learned from all the time; try again' })
+  throw new ApiError('BUSY', { detail: 'captures of this session are being processed; retry in a few seconds' })
 }
 
 /** Before anything is locked: it may take seconds. */

@@ -16,7 +16,7 @@ import { countCapturesAside } from '../store/set-aside.js'
 import { coverageOf } from './figures/coverage.js'
 import { HOUR_MS, MONTH_MS, startOf } from './figures/period.js'
 
-/** Beyond this share somebody should look at why. */
+/** Beyond this share a person should look at why. */
 const MOST_BLOCKED = 0.1
 const INACTIVE_AFTER_MS = 7 * 24 * HOUR_MS
 const MOST = 200

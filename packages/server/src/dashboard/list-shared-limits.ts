@@ -30,7 +30,7 @@ export async function listSharedLimits(
     })
   if (key !== undefined) {
     const issuers = await inRead(ctx, (sql) => listIssuers(sql, tenantId))
-    // Who proved to be somebody is counted apart from who only says so, and for each issuer.
+    // A proven principal is counted apart from a told one, and for each issuer.
     const named = new Map<string, LimitKey>([
       [key, key],
       ...issuers.map(({ issuer }): [string, LimitKey] => [`${key} (proven by ${issuer})`, provenKey(issuer, key)]),

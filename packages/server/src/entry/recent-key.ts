@@ -51,7 +51,7 @@ export async function checkKeyBeforeRefusal(recentKey: RecentKey | null | undefi
   if (recentKey && !recentKey.isChecked) await recentKey.enter()
 }
 
-/** No reply is given on a key that nobody has checked. */
+/** No reply is given on an unchecked key. */
 export function requireCheckedKey(recentKey: RecentKey | null | undefined, route: string): void {
   if (recentKey && !recentKey.isChecked) throw new Error(`${route} replied without checking the key`)
 }

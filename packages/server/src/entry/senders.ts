@@ -24,6 +24,6 @@ export function senderOf({ http: { incoming }, clientAddress }: RequestScope): s
 const credentialOf = ({ rawHeaders }: IncomingMessage): string =>
   headerOf(rawHeaders, 'authorization') ?? headerOf(rawHeaders, 'cookie') ?? ''
 
-/** For the statements of somebody who has proven nothing yet: the share of their network. */
+/** For the statements of a caller who has proven nothing yet: the share of their network. */
 export const inEntrance = <T>({ app, request }: OpenContext, fn: (sql: Sql) => Promise<T>): Promise<T> =>
   app.database.enter(senderOf(request), fn)

@@ -7,7 +7,7 @@ import { storeDraft } from './store-draft.js'
 
 /**
  * Makes a draft of what was learned of an agent, with the contracts that people wrote in their place. Tools that were left
- * out, because more was learned than is read at once, are blockers of the draft until somebody writes their contracts.
+ * out, because more was learned than is read at once, are blockers of the draft until their contracts are written.
  */
 export async function draftPlan(ctx: UserContext, { body }: Input<Routes['draftPlan']>): Promise<PlanDetail> {
   const { alpha, ...scope } = body

@@ -28,7 +28,7 @@ export async function learnedPack({ drafts, written, session }: AgentLearning): 
     if (lighten === null || isTheirs) throw refusal(compiled.errors)
     remaining = lighten(remaining, faulty)
   }
-  throw new Error('the last try compiles or is refused')
+  throw new Error('unreachable: the last attempt returns or throws')
 }
 
 type Lighten = (drafts: readonly DraftedTool[], faulty: ReadonlySet<string>) => readonly DraftedTool[]

@@ -26,6 +26,6 @@ export function packOf(contracts: Contracts): PackFile[] {
   return [...files.values()].sort((a, b) => (a.file < b.file ? -1 : 1))
 }
 
-/** The contracts of the tools for which nobody wrote one. */
+/** The contracts of the tools without a written one. */
 export const learnedFiles = ({ drafts, written }: Contracts): PackFile[] =>
   drafts.filter(({ tool }) => !written.has(tool)).map(({ tool, file, text }) => ({ tool, file, text }))

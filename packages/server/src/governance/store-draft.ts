@@ -25,7 +25,7 @@ export interface NewDraft {
   readonly createdBy: string | null
 }
 
-/** Stores a pack that compiles as a draft. The same pack again is the same draft, as long as nobody has decided on it. */
+/** Stores a pack that compiles as a draft. The same pack again is the same draft, as long as it is undecided. */
 export async function storeDraft(ctx: Context, draft: NewDraft): Promise<PlanDetail> {
   const { agent, environment, files, pack, origin, createdBy } = draft
   const { tenantId } = ctx.tenant

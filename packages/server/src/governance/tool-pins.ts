@@ -13,7 +13,7 @@ import {
   type ToolPinRow,
 } from '../store/governance/tool-pins.js'
 
-/** Pins what nobody has seen before, and says which tools are defined otherwise than somebody relied on. */
+/** Pins new definitions, and says which tools differ from their pins. */
 export async function pinTools(
   ctx: Context,
   { body: { agent, environment, server, tools } }: Input<Routes['pinTools']>,

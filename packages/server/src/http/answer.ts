@@ -22,7 +22,7 @@ export async function answer(handler: AnyHandler, ctx: Entered, asked: Asked): P
   const { session_id } = asked.params
   const route = ROUTES[asked.route as RouteName]
   if (session_id !== undefined && route.method !== 'GET') app.sessions.forget(session_id)
-  const options = { isSlow: isSlow.has(asked.route), isOwed: route.throttle === 'evidence' }
+  const options = { isSlow: isSlow.has(asked.route), isAdmitted: route.throttle === 'evidence' }
   return app.isolation.answer(isolated(ctx as Context, asked), options)
 }
 

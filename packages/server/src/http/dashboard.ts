@@ -5,7 +5,7 @@ import fastifyStatic from '@fastify/static'
 import type { FastifyInstance, FastifyReply } from 'fastify'
 import type { HttpRequest } from '../context/http-request.js'
 
-/** Nothing inline, nothing from elsewhere, framed by nobody. */
+/** Nothing inline, nothing from elsewhere, never in a frame. */
 const HEADERS = {
   'content-security-policy':
     "default-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'; object-src 'none'",

@@ -72,7 +72,7 @@ async function unreadiness({ database, isReady, stopReason }: Services): Promise
   return Promise.race([asked, late]).finally(() => clearTimeout(timer))
 }
 
-/** For what anybody may ask: whoever asks while it is being found out gets the same answer. */
+/** For what strangers may ask: requests that come meanwhile get the same answer. */
 function onceAtATime<T>(find: () => Promise<T>): () => Promise<T> {
   let finding: Promise<T> | undefined
   return () => {

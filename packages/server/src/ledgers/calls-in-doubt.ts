@@ -5,7 +5,7 @@ import type { SessionRow } from '../store/sessions/session-row.js'
 import { loadArguments, readArguments } from '../store/sessions/stored-arguments.js'
 import { hashOrNull } from './content-check.js'
 
-/** The pending calls, those in doubt with the arguments that are stored of them: somebody must look up what they did. */
+/** The pending calls, those in doubt with the arguments that are stored of them: a person must look up what they did. */
 export async function withArgumentsInDoubt(query: Query, session: SessionRow): Promise<PendingCallView[]> {
   const calls = pendingCalls(session)
   const proposalId = session.head.state.open?.proposalId

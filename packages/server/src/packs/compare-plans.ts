@@ -59,7 +59,7 @@ function asking({ session: { surprise } }: CompiledSession): PlanDetail['advisor
 /** Each way by which free text may choose a value, on a line of its own. */
 function openFlows({ contracts }: CompiledSession): PlanDetail['advisories'] {
   const columns = new Map(contracts.map((contract) => [contract.tool, contract.columns ?? []]))
-  // A whole field is free text to whoever writes there, if sentences stood in it too.
+  // A whole field is free text that its author chose, if sentences stood in it too.
   const holdsProse = (result: string, path: string) =>
     columns
       .get(result)
@@ -70,7 +70,7 @@ function openFlows({ contracts }: CompiledSession): PlanDetail['advisories'] {
         if (typeof origin !== 'object' || !('result' in origin)) return []
         const { result, path: place, as = 'cell' } = origin
         if (as === 'cell' && !holdsProse(result, place)) return []
-        const message = `${tool}: ${path} may be taken from ${as} ${place} of the results of ${result}, which whoever writes that text can choose`
+        const message = `${tool}: ${path} may be taken from ${as} ${place} of the results of ${result}, which the author of that text can choose`
         return [{ tool_name: tool, code: 'open_flow', message }]
       }),
     ),

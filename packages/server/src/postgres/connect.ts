@@ -16,7 +16,7 @@ export interface ConnectOptions {
 export const STATEMENT_TIMEOUT_MS = 15_000
 export const LOCK_TIMEOUT_MS = 2_000
 const IDLE_IN_TRANSACTION_MS = 10_000
-/** An answer that takes longer than a statement may will not come: where a network swallows it, nobody else says so. */
+/** An answer that takes longer than a statement may will not come: where a network swallows it, nothing else says so. */
 const ANSWER_PER_STATEMENT_TIMEOUT = 1.3
 
 /** A pool with our timeouts and types. Also used where one connection is enough (migrations, tests). */
@@ -47,7 +47,7 @@ export function connect(
     const text = statement.write(values)
     const connection = await connections.take()
     try {
-      if (statement.isGivenUp) throw new DatabaseUnreachable('nobody waits for the statement any more')
+      if (statement.isGivenUp) throw new DatabaseUnreachable('the statement was given up')
       statement.isSent = true
       return (await connection.ask(text, values, answerMs)) as Rows
     } finally {

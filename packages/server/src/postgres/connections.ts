@@ -11,7 +11,7 @@ import { toRows, type Value } from './values.js'
 
 /** One connection, for one piece of work at a time. */
 export interface Connection {
-  /** `answerMs`: after that nobody waits for the answer any more; 0 for ever. */
+  /** `answerMs`: after that the answer is given up; 0 for never. */
   ask(text: string, values: Value[], answerMs: number): Promise<object[]>
   giveBack(): void
 }
@@ -44,10 +44,10 @@ export function createConnections(opening: Opening, max: number, hosts: Hosts): 
     if (held !== null && held.host === host) return held
     leave()
     const config = opening.config(host)
-    // The connection that was used last is used next, and one that nobody needs is never opened.
+    // The connection that was used last is used next, and one that is not needed is never opened.
     const pool = new pg.Pool({ ...config, max, idleTimeoutMillis: 0 })
     const since = new Map<pg.PoolClient, number>()
-    // Whoever uses a connection is told when it breaks; one that is idle has left the pool.
+    // The user of a connection is told when it breaks; one that is idle has left the pool.
     pool.on('error', () => {})
     pool.on('connect', (client) => {
       client.on('error', () => {})

@@ -19,7 +19,7 @@ export interface Database {
   readonly sql: Sql
   /**
    * For statements that let a request in, on the connections of `sql`: they wait neither for a row lock of `transaction` nor
-   * for what a tenant reads. Whoever sends many at once, a tenant or a network, has half of them.
+   * for what a tenant reads. A sender of many at once, a tenant or a network, has half of them.
    */
   enter<T>(sender: string, fn: (sql: Sql) => Promise<T>): Promise<T>
   /** For what is read of a tenant, which may be long: lists and pages. A tenant reads on half of the connections. */
@@ -86,8 +86,8 @@ export function createDatabase(options: DatabaseOptions): Database {
   }
 }
 
-/** For a transaction that takes as long as it takes, whatever the connection was set to. */
-export async function takeTime(tx: Tx, lockTimeoutMs = 0): Promise<void> {
+/** Turns off statement, lock and idle timeouts for this transaction. */
+export async function disableTimeouts(tx: Tx, lockTimeoutMs = 0): Promise<void> {
   tx.waitForAnswers()
   await tx`
     select set_config('statement_timeout', '0', true), set_config('idle_in_transaction_session_timeout', '0', true),

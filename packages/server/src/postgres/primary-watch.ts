@@ -11,7 +11,7 @@ export interface PrimaryWatch {
 
 /** What the watch must know of the connections, and tell them. */
 export interface Watched {
-  /** Somebody is connected. */
+  /** A connection is open. */
   readonly inUse: () => boolean
   /** How many answers came over connections to the host. */
   readonly answersOf: (host: DatabaseHost) => number
@@ -37,9 +37,9 @@ export function createPrimaryWatch({ hosts, probe, watched, everyMs = 500 }: Pri
   const reports = new Map<DatabaseHost, Report>()
   const waiting = new Set<() => void>()
   let current: DatabaseHost | null = null
-  /** The highest timeline ever seen. Whoever has a lower one was replaced, whatever it says. */
+  /** The highest timeline ever seen. A host with a lower one was replaced, whatever it says. */
   let newest = 0
-  /** Of watching: it ends when nobody is connected, and a new one begins with the next connection. */
+  /** Of watching: it ends with the last connection, and a new one begins with the next connection. */
   let round: object | null = null
 
   const timelineOf = (host: DatabaseHost): number => {

@@ -1,7 +1,7 @@
 import { toParameter, type Value } from './values.js'
 
-/** The columns of a statement whose type nobody gave. */
-// biome-ignore lint/suspicious/noExplicitAny: whoever knows better says so
+/** The columns of a statement without a given type. */
+// biome-ignore lint/suspicious/noExplicitAny: callers that know the type give it
 export type Row = Record<string, any>
 
 /** Writes the text of a statement and adds its values to those before it. */
@@ -16,7 +16,7 @@ export class Statement<Rows> implements Promise<Rows> {
   #answer: Promise<Rows> | null = null
   /** It has a connection. */
   isSent = false
-  /** Nobody waits for it any more, so it must not be sent. */
+  /** It was given up, so it must not be sent. */
   isGivenUp = false
 
   constructor(send: Send, write: Write) {

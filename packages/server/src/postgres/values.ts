@@ -1,7 +1,7 @@
 import pg from 'pg'
 import { isoTime } from '../base/iso-time.js'
 
-/** What a statement may be given. An object or an array of other things is written as JSON by whoever has it. */
+/** What a statement may be given. An object or an array of other things is written as JSON by the caller. */
 export type Value = string | number | bigint | boolean | Date | Uint8Array | null | readonly (string | number | null)[]
 
 export function toParameter(value: Value): Value {

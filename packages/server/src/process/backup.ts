@@ -4,7 +4,7 @@ import { pipeline } from 'node:stream/promises'
 import { createGzip } from 'node:zlib'
 import { gunzippedLines, isUnpackable, write } from '../base/gzip-lines.js'
 import { connect } from '../postgres/connect.js'
-import { takeTime } from '../postgres/database.js'
+import { disableTimeouts } from '../postgres/database.js'
 import { firstAnswer } from '../postgres/first-answer.js'
 import type { Tx } from '../postgres/sql.js'
 import { MIGRATIONS, migrate, readMigrations } from '../schema/migrate.js'
@@ -50,7 +50,7 @@ export async function backUp(url: string, file: string): Promise<number> {
     await firstAnswer(sql)
     let rows = 0
     const writeRows = async (tx: Tx) => {
-      await takeTime(tx)
+      await disableTimeouts(tx)
       await write(
         packed,
         `${JSON.stringify({ format: FORMAT, migration: await newestMigration(tx) } satisfies Header)}\n`,
@@ -104,7 +104,7 @@ async function restoreLines(
   try {
     let rows = 0
     await sql.begin(async (tx) => {
-      await takeTime(tx)
+      await disableTimeouts(tx)
       await requireEmpty(tx)
       // Migrations put first rows into some tables; those of the backup take their place.
       for (const { table } of (await listTables(tx)).reverse()) await tx`delete from ${tx(table)}`

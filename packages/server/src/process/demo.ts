@@ -76,7 +76,7 @@ async function storeDemo(
   })
 }
 
-/** Nobody knows the new password, no key works, nobody stays signed in. The tenant's records stay. */
+/** The new password is unknown, no key works, all sign-ins end. The tenant's records stay. */
 async function closeDemo({ database, accounts, log }: Services, user: DemoUser): Promise<void> {
   const passwordHash = await accounts.passwords.hash(randomBytes(32).toString('base64url'))
   const keys = await database.transaction(user.tenantId, async (tx) => {

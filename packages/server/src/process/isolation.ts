@@ -77,10 +77,10 @@ export function createIsolation(
   const quick = pool(limits.quick, false)
   const slow = pool(limits.slow, true)
   return {
-    answer: async (request, { isSlow, isOwed }) => {
+    answer: async (request, { isSlow, isAdmitted }) => {
       const { tenantId } = request.tenant
       try {
-        const reply = await (isSlow ? slow : quick).run(tenantId, 'answer', request, { isOwed })
+        const reply = await (isSlow ? slow : quick).run(tenantId, 'answer', request, { isAdmitted })
         takeOver(parts, tenantId, reply)
         if ('body' in reply.outcome) {
           const { buffer, byteOffset, byteLength } = reply.outcome.body

@@ -18,7 +18,7 @@ export interface InvitedUser {
   readonly groups: readonly string[]
 }
 
-/** Invites a person, and returns the link with which they join: whoever has it may. Null: the running service mails it. */
+/** Invites a person, and returns the link with which they join: it works for any reader. Null: the running service mails it. */
 export const inviteUser = (user: InvitedUser, how: 'link' | 'mail', config: Config): Promise<string | null> =>
   inTransaction(config, async (tx) => {
     const { tenantId, email } = user
@@ -47,7 +47,7 @@ export const changeUser = (email: string, change: UserChange, config: Config): P
   inTransaction(config, async (tx) => {
     const user = await findMember(tx, email)
     if (user === undefined)
-      throw new OperatorError(`nobody has the address ${email}: countersign user list shows who is there`)
+      throw new OperatorError(`no user has the address ${email}: countersign user list shows who is there`)
     await holdTenant(tx, user.tenantId)
     const acts = change === 'remove' ? await removeMember(tx, user) : await changeMember(tx, user, change)
     if (acts === 'last owner') {

@@ -47,7 +47,7 @@ export class OperatorError extends Error {
   override name = 'OperatorError'
 }
 
-/** Whoever makes a tenant here runs the service for it. */
+/** The maker of a tenant here runs the service for it. */
 const OPERATOR_QUOTA: Quota = 'team'
 
 export interface CreatedTenant {
@@ -180,7 +180,7 @@ export interface TenantArchived extends Archived {
 
 /**
  * Moves old sessions of one tenant, or of all, into files below a folder, and reports each tenant. One that fails is in
- * nobody's way; where the folder or the database is the reason, the run ends there.
+ * the way; where the folder or the database is the reason, the run ends there.
  */
 export const archiveTo = (
   options: Omit<ArchiveOptions, 'tenantId'> & { readonly tenantId: string | null },
@@ -207,7 +207,7 @@ export const archiveTo = (
 const failsForAll = (error: unknown): boolean =>
   error instanceof ArchivePlaceError || isOfDisk(error) || databaseTrouble(error) === 'unavailable'
 
-/** So many are listed; whoever has more looks at the metrics first. */
+/** So many are listed; an operator with more looks at the metrics first. */
 const LISTED_AT_MOST = 1_000
 
 /** Work that failed too often and is not tried again, the newest first. */

@@ -251,7 +251,7 @@ async function listen({ app, parts }: { readonly app: FastifyInstance; readonly 
   }
 }
 
-/** Node's own 511 are full while a crowd connects, and whoever comes then waits a second to be heard again. */
+/** Node's default backlog (511) overflows in bursts of connections; dropped SYNs are retried after a second. */
 const CONNECTIONS_WAITING = 4_096
 
 /** What is wrong with the address, where that is what is wrong. */

@@ -44,7 +44,7 @@ export function judgeablePlan(plan: CompiledSession, recorded: Recorded): Judgea
     if (kinds.length > 0) unjudged.set(contract.tool, [...new Set(kinds)])
     return cut.contract
   })
-  // Nobody knows when the calls were made, so that hours say nothing.
+  // It is unknown when the calls were made, so hours say nothing.
   const { policy: _, shared_limits: __, hours: ___, ...session } = plan.session
   return { compiled: { ...plan, session, contracts }, unjudged }
 }

@@ -21,7 +21,7 @@ const indexesOf = (text: string): Index[] =>
   [...text.matchAll(AHEAD)].map(([, name = '', rest = '']) => ({ name, rest }))
 
 /**
- * Builds the indexes of migrations that are still to come. Nobody waits for it: a migration holds up all writes while it
+ * Builds the indexes of migrations that are still to come. Requests do not wait for it: a migration holds up all writes while it
  * builds one. What is missing afterwards, because its table or column is made by a migration, the migration builds.
  */
 export async function buildIndexesAhead(sql: Sql, migrations: readonly WithText[]): Promise<void> {

@@ -3,7 +3,7 @@ import { readdir, readFile } from 'node:fs/promises'
 import { setTimeout } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { connect } from '../postgres/connect.js'
-import { takeTime } from '../postgres/database.js'
+import { disableTimeouts } from '../postgres/database.js'
 import { firstAnswer } from '../postgres/first-answer.js'
 import type { Queryable, Sql, Tx } from '../postgres/sql.js'
 import { isDivided, placeNewTables } from './distribution.js'
@@ -48,7 +48,7 @@ export async function migrate(url: string, folder = MIGRATIONS, upTo = Number.PO
     if (!sql.isPooled() && !(await holdsNothing(sql))) await prepare(sql, migrations)
     const applied: number[] = []
     await sql.begin(async (tx) => {
-      await takeTime(tx, MIGRATION_LOCK_WAIT_MS)
+      await disableTimeouts(tx, MIGRATION_LOCK_WAIT_MS)
       await tx`select pg_advisory_xact_lock(${MIGRATION_LOCK})`
       await createMigrationTable(tx)
       const pending = pendingMigrations(migrations, await loadApplied(tx))

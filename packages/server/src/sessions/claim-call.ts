@@ -10,7 +10,7 @@ import type { SessionHead } from '../store/sessions/session-row.js'
 
 /**
  * Gives an allowed call to one of the processes that hold the session. Written under the session's revision, so that two
- * never get it. A claim has no end: whoever took the call and died may have run it.
+ * never get it. A claim has no end: the process that took the call and died may have run it.
  */
 export async function claimCall(
   ctx: Context,
@@ -25,7 +25,7 @@ export async function claimCall(
       requireAuthority(session)
       requireFence(session, body.fence)
       const call = session.head.state.open?.calls.find((one) => one.pending_call_id === pending_call_id)
-      // Of an earlier step, of nobody, or other arguments than were allowed.
+      // Of an earlier step, of no call, or other arguments than were allowed.
       if (call?.argument_hash !== body.argument_hash) throw new ApiError('NOT_FOUND')
       if (call.state === 'pending' && call.claim === claim_id) return { reply: replyOf(pending_call_id, session.head) }
       if (call.state !== 'pending' || call.claim !== undefined) {

@@ -68,7 +68,7 @@ async function find(ctx: Context, sessionId: string): Promise<SessionRow | null>
   return readSession(row)
 }
 
-/** Rules that are kept for somebody need to know for whom. */
+/** Rules that are kept for a principal need one. */
 function requireParties(plan: Plan, { body: { principal, workflow }, token }: Asked): void {
   if (plan.needsProof && token === null) throw new ApiError('PRINCIPAL_NOT_PROVEN')
   const refuse = (detail: string) => new ApiError('INVALID_REQUEST', { detail })

@@ -6,7 +6,7 @@ import { activityOf, sessionProblem } from '../change/session-view.js'
 import type { Context } from '../context/context.js'
 import type { SessionRow } from '../store/sessions/session-row.js'
 
-/** The holder is done: its lease ends, and no turn begins any more unless somebody recovers the session. */
+/** The holder is done: its lease ends, and no turn begins any more unless the session is recovered. */
 export async function endSession(
   ctx: Context,
   { params, body }: Input<Routes['endSession']>,

@@ -215,7 +215,7 @@ async function preparedRequest({ session, query }: LoadedSession, id: string): P
  */
 async function alreadyProposed(loaded: LoadedSession, body: Body): Promise<typeof NEEDS_LOCK> {
   const { session, query, locked } = loaded
-  // Whoever has lost the session hears that first: another preflight would not help.
+  // A holder that has lost the session hears that first: another preflight would not help.
   if (body.fence !== session.head.state.fence) throw new ApiError('FENCE_STALE', sessionProblem(session))
   const refusal = (extras: Record<string, JsonValue> = {}) =>
     new ApiError('PREPARED_REQUEST_CONSUMED', { ...sessionProblem(session), ...extras })

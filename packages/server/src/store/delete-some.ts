@@ -25,7 +25,7 @@ const KEYS = {
 type Table = keyof typeof KEYS
 
 /**
- * Finds at most `limit` rows, whoever has them: a condition for each tenant that says which are its own, so that they are
+ * Finds at most `limit` rows of any tenants: a condition for each tenant that says which are its own, so that they are
  * changed by a statement that names it.
  */
 export async function findSome(sql: Queryable, table: Table, condition: Fragment, limit: number): Promise<Fragment[]> {

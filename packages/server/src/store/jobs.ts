@@ -14,7 +14,7 @@ export async function claimJob(tx: Tx, job: { name: string; everySeconds: number
   return rows.length === 1
 }
 
-/** Whoever comes next goes on with it, without waiting for its time. */
+/** The next instance goes on with it, without waiting for its time. */
 export async function leaveJobDue(tx: Tx, job: { name: string }): Promise<void> {
   await tx`update jobs set last_run_at = '-infinity' where name = ${job.name}`
 }

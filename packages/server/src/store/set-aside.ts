@@ -1,7 +1,7 @@
 import type { Fragment, Queryable, Tx } from '../postgres/sql.js'
 import { across } from './across-tenants.js'
 
-/** Work that failed too often: nobody tries it again by itself. */
+/** Work that failed too often: it is not tried again by itself. */
 export const SET_ASIDE_KINDS = ['capture', 'run', 'mail'] as const
 export type SetAsideKind = (typeof SET_ASIDE_KINDS)[number]
 

@@ -39,7 +39,7 @@ export async function expireOffers(services: Pick<Services, 'database' | 'log'>,
   return expired
 }
 
-/** False when somebody else was first, or works on the workflow: then it is left for the next time. */
+/** False when another instance was first, or works on the workflow: then it is left for the next time. */
 async function expireOffer(tx: Tx, offer: LapsedOffer): Promise<boolean> {
   const { tenantId, workflowId, handoffId } = offer
   if (!(await tryLockWorkflow(tx, tenantId, workflowId))) return false

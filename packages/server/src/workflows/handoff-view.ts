@@ -2,7 +2,7 @@ import type { HandoffView, SessionEvent } from '@countersign/protocol'
 import type { Handoff } from '../store/workflows/handoffs.js'
 import type { WorkflowRow } from '../store/workflows/workflows.js'
 
-/** A handoff as every reply shows it. An offer that nobody took in time shows as expired from that moment. */
+/** A handoff as every reply shows it. An offer that was not taken in time shows as expired from that moment. */
 export function handoffView(handoff: Handoff, now: Date): HandoffView {
   const isLapsed = handoff.state === 'offered' && handoff.expiresAt <= now
   return {

@@ -74,7 +74,7 @@ class SessionIdTaken extends Error {}
 
 type Brought = Pick<NewWorkflow, 'definition' | 'definitionHash'>
 
-/** A definition that can be used, and its hash. A large one takes tens of milliseconds, which nobody waits for at a lock. */
+/** A definition that can be used, and its hash. A large one takes tens of milliseconds, which are not spent under a lock. */
 function readDefinition(definition: WorkflowDefinition): Brought {
   const problem = firstWorkflowProblem(definition)
   if (problem !== null) {

@@ -27,7 +27,7 @@ import { handoffFacts, handoffView } from './handoff-view.js'
 type Cause = Extract<WorkflowEvent, { type: 'handoff_reclaimed' }>['body']['cause']
 
 /**
- * Takes back a handoff that nobody took in time, or whose holder is gone: its lease ran out, or it was stopped.
+ * Takes back a handoff that was not taken in time, or whose holder is gone: its lease ran out, or it was stopped.
  * The holder, and everybody to whom it handed work on, may use no tool any more. Calls in flight still hold their resources.
  * Their labels come back to the session that goes on with the work.
  */
@@ -46,7 +46,7 @@ export async function reclaimHandoff(
     await lockSessions(tx, workflow.tenantId, sessionIds)
     const giver = await loadMember(locked, body.session_id)
     requireGiver(handoff, body.session_id)
-    // Nobody else can take it any more, which is what reclaiming is for.
+    // It can no longer be taken, which is what reclaiming is for.
     if (handoff.state === 'reclaimed' || handoff.state === 'expired') {
       return { handoff: handoffView(handoff, workflow.now), ledger: giver.session.head.ledger }
     }
@@ -101,7 +101,7 @@ function requireGiver(handoff: Handoff, sessionId: string): void {
   throw new ApiError('HANDOFF_STATE', { state: handoff.state, detail })
 }
 
-/** Why it may be reclaimed; 409 with the time from which it may be, while somebody can still work on it. */
+/** Why it may be reclaimed; 409 with the time from which it may be, while its holder can still work on it. */
 function requireEligible({ now }: WorkflowRow, handoff: Handoff, holder: LoadedSession | null): Cause {
   if (handoff.state === 'completed') throw new ApiError('HANDOFF_STATE', { state: 'completed' })
   if (holder === null) {
@@ -138,7 +138,7 @@ async function labelsOfMembers(
 
 /**
  * The labels of a session that is lost, of the calls that it has under way, and of all to whom it handed work on. What
- * such a call will add counts at once: its outcome is reported to a session that nobody works with any more.
+ * such a call will add counts at once: its outcome is reported to a session that is no longer used.
  */
 function labelsLost(
   fallen: readonly Handoff[],
@@ -163,7 +163,7 @@ function labelsLost(
   return labelsOf
 }
 
-/** Those that came back; of an offer that nobody took, those that would have gone down with it. */
+/** Those that came back; of an offer that was not taken, those that would have gone down with it. */
 const shownLabels = (handoff: Handoff, brought: readonly string[]): string[] =>
   handoff.toSession === null ? handoff.labels : [...brought]
 

@@ -10,7 +10,7 @@ export const archive: Command = {
     [
       'Moves sessions that have ended and of which nothing was written since DATE (such as 2026-01-31, UTC) into compressed',
       `files in FOLDER/TENANT, and removes their rows. DATE is at least ${YOUNGEST_ARCHIVED_DAYS} days ago. A workflow is moved whole, once`,
-      'all its sessions have ended. --idle also moves sessions that nobody ended and nobody has held since DATE.',
+      'all its sessions have ended. --idle also moves sessions that were not ended and not held since DATE.',
       'A file is on the disk and was read back before its rows are removed. A run that was interrupted is run again.',
       'A session whose ledger does not hold, or that keeps changing meanwhile, stays and is named. A tenant for which something',
       'fails is named with why; the others are archived. What is left of an archived session is its id, so that the id is not',

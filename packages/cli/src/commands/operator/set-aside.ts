@@ -24,7 +24,7 @@ export const setAside: Command = {
   summary: 'list work that failed too often and is not tried again; show why; try it again; drop it',
   help: () =>
     [
-      'KIND is capture (learning from it failed), run (a backtest that did not get through) or mail (nobody took it).',
+      'KIND is capture (learning from it failed), run (a backtest that did not get through) or mail (no server took it).',
       'retry puts it back into its queue, and a running service takes it up. drop takes it off the list for good: a',
       'capture stays stored and teaches nothing, a run stays failed, a mail is deleted. Both are in the audit trail.',
       'Exit codes: 0 done; 1 nothing by this name, or no database; 2 wrong usage.',

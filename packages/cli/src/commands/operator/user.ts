@@ -21,7 +21,7 @@ export const user: Command = {
   summary: 'let people into the dashboard of a tenant: the first owner, and anybody after that',
   help: () =>
     [
-      `create prints a link with which the person joins; it works once, for ${LIMITS.invitationDays} days, for whoever has it. invite has the`,
+      `create prints a link with which the person joins; it works once, for ${LIMITS.invitationDays} days, for the first who opens it. invite has the`,
       'running service send it by email instead. Without --role, a person is a viewer. The address in the link is that of',
       'COUNTERSIGN_PUBLIC_URL, or --public-url.',
       'An owner may do everything; an approver may also stop agents and edit drafts; a viewer may look.',
@@ -67,7 +67,7 @@ export const user: Command = {
     } else if (verb === 'list' && email === undefined && tenant !== undefined && !isPlaced) {
       const users = await usersOf(tenant, config)
       if (json) print(snakeJson(users))
-      else if (users.length === 0) note(`nobody yet: countersign user create EMAIL --tenant ${tenant} --role owner`)
+      else if (users.length === 0) note(`no users yet: countersign user create EMAIL --tenant ${tenant} --role owner`)
       else for (const line of columns(users.map(lineOf))) print(line)
     } else if (email !== undefined && tenant === undefined && !isPlaced) {
       const change = changeOf(verb, given)

@@ -64,7 +64,7 @@ function JoinForm({ token, invitation: { email, role, tenant_name, invited_by } 
     const name = String(form.get('name')).trim()
     const body = { token, password: String(form.get('password')), ...(name === '' ? {} : { name }) }
     const enter = () => {
-      // Whoever was signed in here before is not any more.
+      // The person who was signed in here before is not any more.
       forgetPerson(queries)
       void navigate({ to: '/' })
     }
@@ -115,7 +115,7 @@ function JoinForm({ token, invitation: { email, role, tenant_name, invited_by } 
 const Ended = () => (
   <NoInvitation
     title="This invitation is no longer valid"
-    lead="It may be older than seven days, already used, revoked, or replaced by a newer one. Ask whoever invited you for another."
+    lead="It may be older than seven days, already used, revoked, or replaced by a newer one. Ask for another one."
   />
 )
 

@@ -5,7 +5,7 @@ interface ProvidersProps {
   readonly providers: Answer<'listWaysIn'>['providers']
   /** The page of this site to open afterwards. */
   readonly next?: string | undefined
-  /** For whoever is signed in: adds the provider to their account. */
+  /** For a person who is signed in: adds the provider to their account. */
   readonly isAdding?: boolean
 }
 

@@ -12,10 +12,10 @@ import { Providers } from './providers.js'
 /** Why the company's provider led back here, by the name that the server puts into the address. */
 const PROBLEMS: ReadonlyMap<string, string> = new Map([
   ['expired', 'That took too long, or began in another browser. Sign in again.'],
-  ['refused', 'The provider did not sign you in. Try again, or ask whoever looks after it.'],
+  ['refused', 'The provider did not sign you in. Try again, or ask its administrator.'],
   ['provider_away', 'The provider cannot be reached. Try again in a minute.'],
   ['no_member', 'You are not a member here. Ask an owner of your organisation to invite you.'],
-  ['no_role', 'None of your groups at the provider has a role here. Ask whoever looks after them.'],
+  ['no_role', 'None of your groups at the provider has a role here. Ask the administrator of the provider.'],
   ['disabled', 'Your account is disabled. An owner of your organisation can enable it.'],
   ['address_taken', 'Your address has an account already. Sign in to it, then add the provider under Account.'],
   ['address_unverified', 'The provider has not verified your address. Verify it there, then sign in again.'],

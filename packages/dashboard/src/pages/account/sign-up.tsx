@@ -67,7 +67,7 @@ function SignUpForm({ onMade }: { onMade: (made: Answer<'signup'>) => void }) {
 const Closed = () => (
   <Door
     title="Accounts are made by invitation"
-    lead="On this server nobody creates an account alone. Ask an owner of your organisation to invite you."
+    lead="On this server accounts are created by invitation. Ask an owner of your organisation to invite you."
   >
     <p className="quiet">
       Do you run it? <code>npx countersign user create EMAIL --tenant TENANT --role owner</code> prints the link with

@@ -8,12 +8,12 @@ import { FormProblem } from '../../components/form/form-problem.js'
 import { MailNote } from '../../components/layout/mail-note.js'
 import { groupsIn, type Place, PlaceFields } from './place-fields.js'
 
-const NOBODY: Place = { role: 'viewer', groups: '' }
+const NO_PLACE: Place = { role: 'viewer', groups: '' }
 
 /** Invites a person by mail. */
 export function InviteForm({ mail, groups }: { mail: MailDelivery; groups: readonly string[] }) {
   const [email, setEmail] = useState('')
-  const [place, setPlace] = useState(NOBODY)
+  const [place, setPlace] = useState(NO_PLACE)
   const invite = useChange('inviteMember', ['listMembers', 'listAudit'])
   const submit = (event: FormEvent<HTMLFormElement>) => {
     event.preventDefault()
@@ -22,7 +22,7 @@ export function InviteForm({ mail, groups }: { mail: MailDelivery; groups: reado
       {
         onSuccess: () => {
           setEmail('')
-          setPlace(NOBODY)
+          setPlace(NO_PLACE)
         },
       },
     )

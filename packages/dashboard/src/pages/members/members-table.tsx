@@ -113,7 +113,7 @@ function MemberRow({ member, isMe, onAsk }: MemberRowProps) {
       </td>
       <td className="right member-acts">
         {act('change', 'Change')}
-        {/* Nobody locks themselves out by a slip. */}
+        {/* Members cannot lock themselves out by a slip. */}
         {isMe ? null : disabled_at === null ? act('disable', 'Disable') : act('enable', 'Enable')}
         {isMe ? null : act('remove', 'Remove')}
       </td>

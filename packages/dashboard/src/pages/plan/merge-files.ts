@@ -4,12 +4,12 @@ export interface PlanFile {
 }
 
 export interface MergedFile extends PlanFile {
-  /** The text somebody else saved meanwhile, where both changed the file in different ways; null: it is removed. */
+  /** The text a colleague saved meanwhile, where both changed the file in different ways; null: it is removed. */
   readonly theirs?: string | null
 }
 
 /**
- * My edits on what somebody else saved meanwhile. A file that only one of us changed is taken from whoever did; where
+ * My edits on what a colleague saved meanwhile. A file that only one of us changed is taken as changed; where
  * both did, mine stays and theirs is beside it, to choose from.
  */
 export function mergeFiles(

@@ -11,7 +11,7 @@ import { type MergedFile, mergeFiles } from './merge-files.js'
 import { dropUnsaved, keepUnsaved, loadUnsaved, type UnsavedDraft } from './unsaved-draft.js'
 
 interface PlanEditorProps {
-  /** As it is on the server now; it may change while somebody edits. */
+  /** As it is on the server now; it may change while a person edits. */
   readonly detail: PlanDetail
   readonly onDone: () => void
 }
@@ -62,7 +62,7 @@ export function PlanEditor({ detail, onDone }: PlanEditorProps) {
       {draft.hash === hash ? null : (
         <div className="strip strip-warn" role="status">
           <span>
-            This draft was changed by somebody else after you began. Merge their changes into yours to save; files that
+            This draft was changed by another person after you began. Merge their changes into yours to save; files that
             both of you changed are shown side by side.
           </span>
           <Button onClick={merge}>Merge their changes</Button>
@@ -114,7 +114,7 @@ function FileField({ id, file: { file, text, theirs }, onChange }: FileFieldProp
       />
       {theirs === undefined ? null : (
         <div className="theirs">
-          <p>{theirs === null ? 'Somebody else removed this file.' : 'Saved by somebody else:'}</p>
+          <p>{theirs === null ? 'Another person removed this file.' : 'Saved by another person:'}</p>
           {theirs === null ? null : <pre>{theirs}</pre>}
           <Button onClick={() => onChange({ file, text })}>Keep mine</Button>
           <Button onClick={() => onChange(theirs === null ? null : { file, text: theirs })}>Take theirs</Button>

@@ -4,7 +4,7 @@ import { Name } from '../../components/basic/text.js'
 import { Ago } from '../../components/basic/time.js'
 import { plural } from '../../text/format.js'
 
-/** The calls of this session that were allowed and that nobody is going to answer. */
+/** The calls of this session that were allowed and will not be answered. */
 export function OpenCalls({ detail: { row, pending } }: { detail: SessionDetail }) {
   if (row.unanswered === 0) return null
   return (

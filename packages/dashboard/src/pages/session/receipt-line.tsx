@@ -81,5 +81,5 @@ export const NoReceipt = () => (
 const APPROVALS = {
   approve: 'a person approved it',
   deny: 'a person denied it',
-  timeout: 'nobody answered in time',
+  timeout: 'no answer in time',
 } as const

@@ -5,7 +5,7 @@ import { Icon } from '../../components/basic/icon.js'
 import { Ago } from '../../components/basic/time.js'
 import { countOrMore } from '../../text/format.js'
 
-/** Calls that were allowed and never answered may have happened: somebody must look. Nothing where there are none. */
+/** Calls that were allowed and never answered may have happened: a person must look. Nothing where there are none. */
 export function UnansweredAlert() {
   const { data } = useApi('loadOverview', { query: { range: '24h' } }, { pollMs: 30_000 })
   return data === undefined ? null : <UnansweredStrip overview={data} />

@@ -10,7 +10,7 @@ export type Words = string | (() => string)
 
 export type Report = (path: Problem['path'], message: Words, fix: Words) => void
 
-/** A plan may have thousands, and nobody corrects more at once. */
+/** A plan may have thousands; more are not corrected at once. */
 export const MOST_PROBLEMS = 50
 
 /** Keeps the first problems that are reported, and counts the others. */

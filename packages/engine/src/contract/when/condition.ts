@@ -83,7 +83,7 @@ export const appliesSurely = ({ when }: Pick<Conditional, 'when'>, scene: Scene)
 export const readsArgumentsOnly = ({ when }: Pick<Conditional, 'when'>): boolean =>
   when.every(({ subject }) => subject === 'path')
 
-/** For whoever knows the arguments of a call, and nothing else. */
+/** Where only the arguments of a call are known. */
 export const sceneWithoutSession = (args: JsonValue): Scene => ({
   arguments: args,
   principal: undefined,

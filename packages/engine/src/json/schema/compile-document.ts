@@ -118,7 +118,7 @@ const nothing: Check = (value, run, place) =>
     message: 'boolean schema is false',
   }))
 
-/** Refuses what the standard ignores: whoever wrote it meant something. */
+/** Refuses what the standard ignores: its author meant something by it. */
 function checkKeywords(schema: JsonObject): void {
   for (const [name, operand] of Object.entries(schema)) {
     const takes = KEYWORDS.get(name)?.takes ?? SILENT.get(name)

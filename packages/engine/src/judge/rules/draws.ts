@@ -18,7 +18,7 @@ export interface LimitParty {
   readonly workflowId: string | null
 }
 
-/** What whoever counts for all sessions knows. */
+/** What is known about the counts of all sessions. */
 export interface SharedCounts {
   /** The same for all sessions that share limits. */
   readonly salt: string
@@ -41,7 +41,7 @@ export interface Draw {
 /** What a call takes of the limits that count it. */
 export interface CallDraws {
   readonly draws: readonly Draw[]
-  /** Limits that are kept for somebody whom the session does not name. */
+  /** Limits that are kept for a principal whom the session does not name. */
   readonly nameless: readonly PreparedSharedLimit[]
   readonly unusableKeys: readonly { readonly limit: PreparedSharedLimit; readonly found: JsonValue | undefined }[]
   readonly unusableAmounts: readonly { readonly limit: PreparedSharedLimit; readonly found: JsonValue | undefined }[]
@@ -144,7 +144,7 @@ export function principalKey(principal: JsonValue | undefined): LimitKey | null 
   return provenKey(String(principal.issuer), id)
 }
 
-/** A list is never equal to a text: who only says to be somebody shares nothing with who proved it. */
+/** A list is never equal to a text: a told principal shares nothing with a proven one. */
 export const provenKey = (issuer: string, id: string): LimitKey => ['proven', issuer, id]
 
 /**

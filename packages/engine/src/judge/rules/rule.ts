@@ -38,7 +38,7 @@ export interface ToolContext {
   /** Undefined if the program named none. */
   readonly principal: JsonValue | undefined
   readonly agent: string | null
-  /** The clock of whoever decides. */
+  /** The clock of the authority that decides. */
   readonly nowMs: number
   /** False if that is not when the call was made. */
   readonly isTimed: boolean

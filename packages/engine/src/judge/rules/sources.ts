@@ -119,7 +119,7 @@ function judgeQuote(
 }
 
 /**
- * Inside free text; or all that a cell holds where sentences stand otherwise, so that whoever writes there chose the
+ * Inside free text; or all that a cell holds where sentences stand otherwise, so that its author chose the
  * value. A whole sentence is a document that is passed on.
  */
 const isText = (kind: ValueKind, source: ValueSource, context: SourceContext): boolean =>

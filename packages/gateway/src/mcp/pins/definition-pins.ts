@@ -9,9 +9,9 @@ export interface ToolDefinition {
   readonly written: JsonObject
 }
 
-/** Remembers how tools were defined when somebody relied on it. */
+/** Remembers how tools were defined when they were first used. */
 export interface DefinitionPins {
-  /** The names of the tools among these whose definition is another than the approved one. Rejects if nobody can say. */
+  /** The names of the tools among these whose definition is another than the approved one. Rejects if that is unknown. */
   changed(definitions: readonly ToolDefinition[]): Promise<ReadonlySet<string>>
 }
 

@@ -1,7 +1,7 @@
 import { pinTools, type SeenTools } from '@countersign/sdk'
 import type { DefinitionPins, ToolDefinition } from './definition-pins.js'
 
-/** The service is asked again after this: somebody may have approved another definition. */
+/** The service is asked again after this: another definition may have been approved. */
 const TRUSTED_MS = 30_000
 /** Forgetting costs a question. */
 const REMEMBERED = 10_000

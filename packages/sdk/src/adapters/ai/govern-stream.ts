@@ -19,7 +19,7 @@ export function governStream(
         for (;;) {
           const { done, value } = await reader.read()
           if (done) {
-            // Without its end nobody knows whether a call is whole: none is shown.
+            // Without its end it is unknown whether a call is whole: none is shown.
             await turn.abandon()
             return controller.close()
           }

@@ -68,7 +68,7 @@ proves('gateway.hooks.no-outcome', 'a call that nobody waits for is not judged, 
   await vi.advanceTimersByTimeAsync(1_000)
   leaving.abort()
   ended('first')
-  expect(await left).toBe('nobody waited for the verdict')
+  expect(await left).toBe('the verdict was not waited for')
   void judge('next')
   await vi.advanceTimersByTimeAsync(100)
   expect(judged).toEqual(['first', 'next'])

@@ -41,7 +41,7 @@ interface Waiting {
 interface RunningCall {
   readonly query: string
   readonly prompt: string
-  /** Nobody waits for it: it ends later than the next call, or nothing will be heard of it. */
+  /** Not waited for: it ends later than the next call, or nothing will be heard of it. */
   isPassedBy: boolean
   readonly timer: NodeJS.Timeout
 }
@@ -90,7 +90,7 @@ export function createCallBatches(session: GovernedSession, model: string): Call
     const all = waiting.get(key) ?? []
     waiting.delete(key)
     const batch = all.filter(({ call }) => !isLeft(call))
-    for (const { call, reject } of all) if (isLeft(call)) reject(new Error('nobody waited for the verdict'))
+    for (const { call, reject } of all) if (isLeft(call)) reject(new Error('the verdict was not waited for'))
     try {
       if (batch.length === 0) return
       // A session gives every call an outcome before its next turn: that of these is unknown.

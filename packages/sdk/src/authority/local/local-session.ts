@@ -78,7 +78,7 @@ export interface LocalSessionOptions {
   readonly nowMs: () => number
   /** True where the program gave no tools to wrap: there is no stronger evidence than its report, so that commits. */
   readonly commitOnReport: () => boolean
-  /** True where the session only watches or advises: then nobody is asked and the circuit breaker kills nothing. */
+  /** True where the session only watches or advises: then no person is asked and the circuit breaker kills nothing. */
   readonly watches: boolean
   /** False where neither a server, nor a store, nor a wrapped tool has a use for the hashes of what was allowed. */
   readonly keepsHashes: boolean

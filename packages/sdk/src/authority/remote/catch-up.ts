@@ -26,7 +26,7 @@ interface KnownOutcomes {
   readonly salt: string
 }
 
-/** For calls that the server allowed unseen: what ran here instead, what the conversation says, or that nobody ran them. */
+/** For calls that the server allowed unseen: what ran here instead, what the conversation says, or that they did not run. */
 export const receiptsOfUnseen = (
   calls: readonly PendingCallView[],
   { outbox, request, salt }: KnownOutcomes,

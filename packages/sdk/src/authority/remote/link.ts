@@ -24,7 +24,7 @@ export interface Link {
   /** What decides here while the server is away; null where it need not. */
   fork(): LocalSession | null
   newFork(): LocalSession
-  /** A change that takes effect here at once, whoever decides. */
+  /** A change that takes effect here at once, under either authority. */
   change(apply: (session: LocalSession) => void): void
   /** Repeats on the mirror what the server did. */
   follow(repeat: (mirror: LocalSession) => void): void
@@ -176,7 +176,7 @@ export function createLink(options: LinkOptions, controls: Controls): Link {
     if (error instanceof ServiceRefusal) throw errorOf(error)
     if (!(error instanceof ServiceFailure)) throw error
     assertRunning()
-    // Nothing here can prove who somebody is.
+    // Nothing here can prove a principal.
     const mayBegin = live().is === 'new' && !local.plan.needsProof
     const isKnown = fork() !== null || mayBegin || live().is === 'open'
     if (onError === 'block' || !isKnown) throw unavailable(onError, error)

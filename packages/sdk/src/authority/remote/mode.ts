@@ -32,7 +32,7 @@ export type Mode = Live | Away | Stopped
 /** What is learned of the session on the server. */
 export type LiveEvent =
   | { readonly event: 'create_unanswered' | 'create_refused' | 'opened' | 'caught_up' | 'doubt_resolved' }
-  /** The mirror is not the server's session, which may even have allowed calls that nobody here has seen. */
+  /** The mirror is not the server's session, which may even have allowed calls that are unknown here. */
   | { readonly event: 'opened_with_history' | 'diverged'; readonly unseen: boolean }
   | { readonly event: 'doubted'; readonly calls: readonly PendingCallView[]; readonly unseen: boolean }
 

@@ -28,7 +28,7 @@ export interface RemoteOptions extends LinkOptions {
 /** The model has answered: as long as `timeoutMs` allows, its answer waits for a server that is started again. */
 const PATIENT: CallLimits = { attempts: 100 }
 
-/** Nobody waits long for a session to end. */
+/** A program does not wait long for a session to end. */
 const ENDING: CallLimits = { attempts: 2, timeoutMs: 2_000 }
 
 /** Refusals that say no more than that this client is behind: it catches up and asks again. */
@@ -206,7 +206,7 @@ export function createRemote(options: RemoteOptions): Authority {
         try {
           return judgeHere(link.decidesHere(error), proposal)
         } finally {
-          // The server may have accepted it: then its calls wait, and nobody runs them.
+          // The server may have accepted it: then its calls wait, and do not run.
           const isLost = error instanceof ServiceFailure || error instanceof ServiceThrottled
           if (isLost) move({ event: 'diverged', unseen: true })
         }

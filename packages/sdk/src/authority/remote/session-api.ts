@@ -47,7 +47,7 @@ export interface SessionApi {
   setFilter(tools: readonly string[] | null, limits?: CallLimits): Promise<void>
   kill(): Promise<void>
   reportBypass(method: string): Promise<void>
-  /** Gives the session back: nobody holds it any more. */
+  /** Gives the session back: it has no holder any more. */
   end(limits?: CallLimits): Promise<void>
   load(): Promise<{ readonly status: SessionStatus; readonly pending: readonly PendingCallView[] }>
   /** The whole state as the server stores it. */

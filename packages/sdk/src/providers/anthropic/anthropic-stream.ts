@@ -165,7 +165,7 @@ function withMessageDelta(message: JsonObject, event: JsonObject): JsonObject {
   return { ...message, ...rest, ...delta, usage }
 }
 
-/** Input that is no strict JSON stays the text it is, so that it is judged as malformed: which of two equal keys counts nobody knows. */
+/** Input that is no strict JSON stays the text it is, so that it is judged as malformed: which of two equal keys counts is unknown. */
 function wholeBlock({ fields, inputJson }: Block): JsonObject {
   if (inputJson === null || inputJson === '') return fields
   const parsed = parseStrictJson(inputJson)

@@ -94,7 +94,7 @@ function remainingIndices(
 
 /**
  * No two calls share an index, and every part of a call in several parts names its own. Otherwise a client, which knows
- * calls by their index, would put together a call that nobody judged. So with choices.
+ * calls by their index, would put together a call that was not judged. So with choices.
  */
 function isNumbered(choices: Map<number, Choice>, callOf: ReadonlyMap<JsonObject, Call>): boolean {
   const unnumbered = new Set<Call>()

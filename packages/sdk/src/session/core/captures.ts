@@ -22,7 +22,7 @@ export interface Captures {
   flush(): Promise<void>
   close(): Promise<void>
   failures(): number
-  /** False where nobody takes them. */
+  /** False where they are not taken. */
   isActive(): boolean
 }
 

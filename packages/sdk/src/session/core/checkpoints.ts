@@ -59,7 +59,7 @@ export interface PersonsAnswer {
   readonly reason?: string
 }
 
-/** What a person is to be asked about a call, now that nobody answers at once. */
+/** What a person is to be asked about a call, when the answer does not come at once. */
 export function questionsOf(call: CheckpointCall, approver: Approver): ApprovalRequest[] {
   return call.decision.checkpoints.map((trigger) => {
     approver.report({ type: 'checkpoint_requested', ...aboutOf(trigger, call, approver) })

@@ -96,7 +96,7 @@ function authorityStateOf(facts: HealthFacts): HealthSnapshot['authorityState'] 
   if (authority.status === 'COMPROMISED') return 'compromised'
   if (restored || authority.lost) return 'inactive'
   if (authority.status === 'RECOVERING' || authority.inDoubt > 0) return 'recovering'
-  // Nobody judges: because there is no plan, or because nothing is to be judged.
+  // Nothing is judged: because there is no plan, or because nothing is to be judged.
   if (refusing || (attachment !== null && attachment !== 'attached')) return 'inactive'
   if (mode === 'log-only') return 'inactive'
   if (mode === 'shadow') return 'advisory'

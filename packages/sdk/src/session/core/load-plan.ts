@@ -56,7 +56,7 @@ function loadPreparedPlan(contracts: PreparedContracts, sessionYamlPath: string 
   return loadedPlan(result.plan, contracts.compiled_hash, contracts.compiled_session)
 }
 
-/** A session without rules: for the time before a plan is attached, and where nobody judges. */
+/** A session without rules: for the time before a plan is attached, and where nothing is judged. */
 export function emptyPlan(): LoadedPlan {
   const compiled = compilePlan({ contracts: [] })
   if (!compiled.ok) throw new Error('an empty plan does not compile')
@@ -101,7 +101,7 @@ function checkSharedRules({ shared, hasStickyLabels }: Plan, settings: ReplaySet
   )
 }
 
-/** A token is checked by the server: nothing in this process can prove who somebody is. */
+/** A token is checked by the server: nothing in this process can prove a principal. */
 function checkProof({ needsProof }: Plan, { apiKey, tools, principalToken }: ReplaySettings): void {
   if (!needsProof || (apiKey !== null && tools !== null && principalToken !== null)) return
   const missing = [

@@ -42,13 +42,13 @@ export interface SessionContext {
   /** Null until the server decides, and where it never does. */
   api(): SessionApi | null
   stance(by: DecidedBy): Stance
-  /** Verdicts can stop a call in this session, whoever gives them. */
+  /** Verdicts can stop a call in this session, from either authority. */
   mayBlock(): boolean
-  /** Resolves when it is known who judges; throws when nobody can and that blocks. */
+  /** Resolves when it is known who judges; throws when there is no authority and that blocks. */
   ready(): Promise<void>
   /** Throws when the session was killed or restored. */
   assertUsable(): void
-  /** Gives the evidence gathered so far to whoever decided. */
+  /** Gives the evidence gathered so far to the authority that decided. */
   deliver(): Promise<void>
   deliverSoon(): void
   kill(): void
@@ -129,7 +129,7 @@ export function createSessionContext(settings: ReplaySettings, providerName: str
   async function deliver(): Promise<void> {
     clearTimeout(gathering)
     gathering = undefined
-    // One after the other, each to whoever decided its calls.
+    // One after the other, each to the authority that decided its calls.
     for (const { by, items } of calls.takeEvidence()) await authority.settle(by, items)
   }
 
@@ -187,7 +187,7 @@ export function createSessionContext(settings: ReplaySettings, providerName: str
   }
 }
 
-/** Who decides at present, about a call that nobody has judged. */
+/** Who decides at present, about a call that was not judged. */
 export function decider(session: SessionContext): DecidedBy {
   return session.rules().governed && !session.authority().facts().degradedLocal ? 'server' : 'local'
 }

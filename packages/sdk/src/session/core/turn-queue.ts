@@ -1,7 +1,7 @@
 /** Lets turns of one session through one at a time, in the order in which they came. */
 export interface TurnQueue {
   enter(): QueuePlace
-  /** The session has ended: nobody waits any more. */
+  /** The session has ended: nothing waits any more. */
   release(): void
 }
 
@@ -70,7 +70,7 @@ function endOf(turn: Turn): Promise<void> {
   })
 }
 
-/** The timers keep the program running: somebody waits for the turn. */
+/** The timers keep the program running: the turn is waited for. */
 async function withPatience(turn: Turn, waiting: Set<() => void>, options: TurnQueueOptions): Promise<void> {
   const { timeoutMs = TURN_TIMEOUT_MS, onLongWait = () => {}, longWaitMs = 10_000 } = options
   let wake = (): void => {}

@@ -53,7 +53,7 @@ interface JudgedCall {
   readonly toolName: string
   /** As they were judged; null if they could not be read. */
   readonly arguments: JsonObject | null
-  /** Everything that was decided about the call; null where nobody judges. */
+  /** Everything that was decided about the call; null where nothing is judged. */
   readonly decision: Decision | null
 }
 
@@ -66,7 +66,7 @@ export interface DecidedAnswer {
   readonly isEnforced: boolean
 }
 
-/** The verdicts of a session's latest answers, for whoever runs the calls. */
+/** The verdicts of a session's latest answers, by which their calls run. */
 export interface Verdicts {
   /** Takes in an answer, and gives the verdicts of its calls in their order. */
   take(answer: DecidedAnswer, approver: Approver): readonly CallVerdict[]

@@ -12,7 +12,7 @@ import {
 import { revokeRefreshTokensOf } from '../../store/accounts/refresh-tokens.js'
 import type { AuditAction } from '../../store/audit.js'
 
-/** Changes of members, whoever asks for them. The caller holds the tenant's row, and writes the acts into the audit trail. */
+/** Changes of members, by members or the operator. The caller holds the tenant's row, and writes the acts into the audit trail. */
 
 export interface MemberChange {
   readonly role?: Role | undefined

@@ -25,7 +25,7 @@ export async function listMembers(ctx: UserContext): Promise<Reply<Routes['listM
   }))
 }
 
-/** The mail is written by whoever sends it, and the link in it is known to nobody else. */
+/** The mail is written when it is sent, and the link in it is stored nowhere. */
 export async function inviteMember(
   ctx: UserContext,
   { body }: Input<Routes['inviteMember']>,
@@ -66,7 +66,7 @@ export async function revokeInvitation(
   return { ok: true }
 }
 
-/** From the member's next request on. Whoever is disabled is signed out. */
+/** From the member's next request on. A disabled member is signed out. */
 export async function changeMember(
   ctx: UserContext,
   { params, body }: Input<Routes['changeMember']>,

@@ -148,7 +148,7 @@ function actorOf(act: unknown, depth: number): JsonObject | null {
   if (act === undefined) return null
   const { sub, iss, act: before } = Object(act) as Record<string, unknown>
   if (!isText(sub) || !(iss === undefined || isText(iss)) || depth === MOST_ACTORS) {
-    throw tokenRefused('its actor (act) names nobody')
+    throw tokenRefused('its actor (act) has no subject')
   }
   const earlier = actorOf(before, depth + 1)
   return { id: sub, ...(iss !== undefined && { issuer: iss }), ...(earlier !== null && { act: earlier }) }

@@ -22,7 +22,7 @@ const PRIVATE = networks([
   ['fc00::', 7, 'ipv6'],
 ])
 
-/** Where nobody serves the public: the own network segment, where clouds tell their secrets, multicast, documentation. */
+/** Where nothing serves the public: the own network segment, where clouds tell their secrets, multicast, documentation. */
 const SPECIAL = networks([
   ['0.0.0.0', 8, 'ipv4'],
   ['169.254.0.0', 16, 'ipv4'],

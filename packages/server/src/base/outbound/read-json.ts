@@ -18,7 +18,7 @@ export class UnreadableAddress extends Error {
 }
 
 /**
- * Reads JSON from an address that somebody chose. The name is resolved once, and the connection goes to what was checked:
+ * Reads JSON from an address that may be hostile. The name is resolved once, and the connection goes to what was checked:
  * never to this machine or its networks. Redirects are not followed.
  */
 export async function readJson(address: string, options: ReadJsonOptions): Promise<unknown> {

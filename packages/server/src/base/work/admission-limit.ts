@@ -19,8 +19,8 @@ export interface AdmissionOptions {
 }
 
 /**
- * Bounds how many of something, such as connections, are in use at once, and how many of them one tenant may hold. Those
- * who wait take turns: whoever has hundreds of requests waiting is one among the others.
+ * Bounds how many of something, such as connections, are in use at once, and how many of them one tenant may hold. Tenants
+ * take turns: one with hundreds of waiting requests is one among the others.
  */
 export function createAdmissionLimit(limits: AdmissionOptions): AdmissionLimit {
   const held = new Map<string, number>()

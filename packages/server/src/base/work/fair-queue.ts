@@ -6,7 +6,7 @@ export interface FairQueueOptions {
   /** How many that may still be refused wait for one owner, and in all. What was accepted for good counts for neither. */
   readonly perOwner: number
   readonly inAll: number
-  /** How much each owner used lately: whoever used least comes next. Without it owners take turns. */
+  /** How much each owner used lately: the one that used least comes next. Without it owners take turns. */
   readonly usedMs?: (owner: string) => number
 }
 
@@ -54,7 +54,7 @@ export function createFairQueue<Item extends Waiting>(options: FairQueueOptions)
     else refusableOf.set(owner, left)
   }
 
-  /** A full queue takes a place from whoever has most of them, so that no owner keeps the others out. */
+  /** A full queue takes a place from the owner with most of them, so that no owner keeps the others out. */
   const displaceFor = (owner: string): boolean => {
     let [longest, most] = ['', 0]
     for (const [other, waiting] of refusableOf) if (waiting > most) [longest, most] = [other, waiting]

@@ -6,7 +6,7 @@ export class ThreadClosed extends Error {
   override name = 'ThreadClosed'
 }
 
-/** A task ended its thread. The message is for whoever sent it. */
+/** A task ended its thread. The message is for its sender. */
 export class ThreadEnded extends Error {
   override name = 'ThreadEnded'
 
@@ -43,7 +43,7 @@ export function ready(): ThreadReady {
   }
 }
 
-/** What a task says before it changes anything that lasts. Whoever waits for it may no longer be told that nothing happened. */
+/** What a task says before it changes anything that lasts. From then on its sender may not be told that nothing happened. */
 export const WRITES = 'writes'
 
 export interface OneThreadLimits {

@@ -126,7 +126,7 @@ proves('limit.fair.refused', 'a tenant with too many tasks waiting is told so, a
   start({ waitingPerTenant: 2 })
   const accepted = [pool.run('a', 'echo', '1'), pool.run('a', 'echo', '2'), pool.run('a', 'echo', '3')]
   await expect(pool.run('a', 'echo', '4')).rejects.toMatchObject({ code: 'RATE_LIMITED' })
-  expect(await pool.run('a', 'echo', 'owed', { isOwed: true })).toBe('owed')
+  expect(await pool.run('a', 'echo', 'owed', { isAdmitted: true })).toBe('owed')
   expect(await pool.run('b', 'echo', 'b')).toBe('b')
   expect(await Promise.all(accepted)).toEqual(['1', '2', '3'])
 })

@@ -17,7 +17,7 @@ export class TaskFailed extends Error {
 
   constructor(
     task: string,
-    /** In words that whoever sent it can read: "it took longer than 10 seconds". */
+    /** In words for the sender: "it took longer than 10 seconds". */
     readonly why: string,
     /** Which limit it went over; null: it broke. */
     readonly over: ThreadEnded['over'] = null,
@@ -32,9 +32,9 @@ export class TaskFailed extends Error {
 export type TaskTypes = { readonly [name: string]: { input: unknown; output: unknown } }
 
 /**
- * Threads for work that takes long or that nobody can foresee: the event loop stays free for requests. Each does one task
+ * Threads for work that takes long or cannot be foreseen: the event loop stays free for requests. Each does one task
  * at a time. What takes too long or too much memory ends its thread and not the process; the next task gets a new one.
- * Who used the threads least comes next, and nobody has all of them.
+ * Who used the threads least comes next, and no tenant has all of them.
  */
 export interface ThreadPool<Tasks extends TaskTypes> {
   /** Does a task when it is its turn. */
@@ -52,7 +52,7 @@ export interface ThreadPool<Tasks extends TaskTypes> {
 
 export interface TaskOptions {
   /** It is not refused, however many wait. */
-  readonly isOwed?: boolean
+  readonly isAdmitted?: boolean
 }
 
 export interface PoolLimits extends OneThreadLimits {
@@ -134,11 +134,11 @@ export function createThreadPool<Tasks extends TaskTypes>(
   }
 
   return {
-    run: (owner, name, input, { isOwed = false } = {}) =>
+    run: (owner, name, input, { isAdmitted = false } = {}) =>
       new Promise((done, fail) => {
         if (isClosed) throw new ThreadClosed('the server is stopping')
-        if (!isOwed) queue.requireRoom(owner)
-        queue.add({ owner, name, input, done, fail, refuse: isOwed ? null : fail, isSecondTry: false })
+        if (!isAdmitted) queue.requireRoom(owner)
+        queue.add({ owner, name, input, done, fail, refuse: isAdmitted ? null : fail, isSecondTry: false })
         next()
       }),
     warm: () => lanes[0]?.thread.warm(),

@@ -104,7 +104,7 @@ const spawnAs = ({ folder, user }: Cluster) => ({
   ...(user ? { uid: user.uid, gid: user.gid } : {}),
 })
 
-/** Ends a postmaster that a killed server left behind, and clears away a pid file that names somebody else. */
+/** Ends a postmaster that a killed server left behind, and clears away a pid file that names another process. */
 export async function stopLeftover(
   cluster: Cluster,
   known: { pid: number; identity: string } | null,

@@ -223,7 +223,7 @@ function whyEnded(logFile: string): string {
   try {
     return fatalLine(readFileSync(logFile, 'utf8').slice(-4_000))
   } catch {
-    return 'it left no word'
+    return 'no log output'
   }
 }
 

@@ -30,7 +30,7 @@ const NEWEST_EVENTS = 6_000
 
 /**
  * Signs the heads of ledgers that moved, apart from the requests that move them, and looks at all ledgers in turn. A head
- * that contradicts an earlier signed one is not signed: somebody has changed the database (decision 0017).
+ * that contradicts an earlier signed one is not signed: the database was changed by hand (decision 0017).
  */
 export const signHeadsJob: Job = {
   name: 'sign-heads',

@@ -61,7 +61,7 @@ async function watch({ database, log, metrics }: Services, approval: Approval): 
     // Told once, when it begins: the pages of the plan and the overview say it for as long as it lasts.
     if (drift === null || approval.drift !== null) return
     metrics.count('countersign_plan_drifts_total')
-    log.warn({ ...where, plan_id: found.planId, drift }, 'a learned plan does not keep its rate')
+    log.warn({ ...where, plan_id: found.planId, drift }, 'learned plan exceeds its promised rate')
   } catch (error) {
     log.warn({ ...where, error }, 'the rate of a learned plan could not be measured')
   } finally {

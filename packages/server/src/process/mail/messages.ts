@@ -52,7 +52,7 @@ const JOIN_PATH = '/join'
 const tokenLink = (publicUrl: string, path: string, token: string): string =>
   `${publicUrl}${path}#token=${encodeURIComponent(token)}`
 
-/** Where whoever has the token of an invitation joins. */
+/** Where a person joins with the token of an invitation. */
 export const joinLink = (publicUrl: string, token: string): string => tokenLink(publicUrl, JOIN_PATH, token)
 
 type Worded =

@@ -49,7 +49,7 @@ export interface Credentials {
   passwordHash: string | null
 }
 
-/** Undefined when nobody who may sign in has the address. */
+/** Undefined when no member who may sign in has the address. */
 export async function findCredentials(sql: Queryable, key: string): Promise<Credentials | undefined> {
   const tenantId = await findTenantOf(sql, key)
   const [row] = await sql<Credentials[]>`

@@ -76,7 +76,7 @@ export async function spendBytes(
   return left
 }
 
-/** Buckets nobody took from for a day are full anyway. Returns how many were removed. */
+/** Buckets unused for a day are full anyway. Returns how many were removed. */
 export async function deleteIdleBuckets(sql: Queryable, limit: number): Promise<number> {
   const rows = await sql`
     ${across(sql, 'idle buckets')} delete from buckets where (owner, bucket) in (

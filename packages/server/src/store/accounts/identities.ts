@@ -20,7 +20,7 @@ export async function insertIdentity(tx: Tx, identity: Identity, userId: string)
     values (${identity.tenantId}, ${identity.issuer}, ${identity.subject}, ${userId})`
 }
 
-/** A removed member is nobody at the provider either. */
+/** A removed member has no identity at the provider either. */
 export async function deleteIdentitiesOf(
   tx: Tx,
   { tenantId, userId }: { tenantId: string; userId: string },

@@ -6,7 +6,7 @@ import { deleteTokens, enterDirectory, findTenant, findTenantOf } from '../direc
 
 export type TokenKind = 'reset' | 'verify'
 
-/** To a member about the own account, or to whoever is invited. */
+/** To a member about the own account, or to an invited person. */
 export type QueuedMail = {
   tenantId: string
   mailId: string

@@ -105,7 +105,7 @@ export async function setName(tx: Tx, { tenantId, userId }: Named, name: string)
   await tx`update users set name = ${name} where tenant_id = ${tenantId} and user_id = ${userId}`
 }
 
-/** Nobody can sign in as the member any more, and the address is free for another account. */
+/** The member can no longer sign in, and the address is free for another account. */
 export async function removeMember(tx: Tx, { tenantId, userId }: Named): Promise<void> {
   await setDisabled(tx, { tenantId, userId }, true)
   await tx`delete from group_members where tenant_id = ${tenantId} and user_id = ${userId}`

@@ -20,7 +20,7 @@ export interface WhatToArchive {
   readonly tenantId: string
   /** Only sessions of which nothing was written since. */
   readonly before: Date
-  /** Also those that nobody ended, if nobody has held them since. */
+  /** Also those that were not ended, if they had no holder since. */
   readonly idle: boolean
 }
 

@@ -15,8 +15,8 @@ const agentOf = (sql: Queryable, { tenantId, sessionId }: LearnedSession) => sql
 export const FORGETTING = 'fgt'
 
 /**
- * Claims the agent of a session, or keeps it, so that nobody learns about it meanwhile; whoever does at this moment writes
- * nothing any more. Null when nothing was learned about it, or somebody else forgets.
+ * Claims the agent of a session, or keeps it, so that nothing is learned about it meanwhile; a learner at this moment writes
+ * nothing any more. Null when nothing was learned about it, or another request forgets.
  */
 export async function claimToForget(
   sql: Queryable,
@@ -32,7 +32,7 @@ export async function claimToForget(
   return claimed ?? null
 }
 
-/** Ends the claim on the session's agent, whoever has it: nothing is learned about it until the transaction ends. */
+/** Ends any claim on the session's agent: nothing is learned about it until the transaction ends. */
 export async function holdAgentOf(tx: Tx, session: LearnedSession): Promise<void> {
   await tx`
     update learned_agents set claim_id = null, claimed_until = null

@@ -77,7 +77,7 @@ export interface LearnedToolChange {
   readonly passed: number
 }
 
-/** Writes summaries whole, while nobody else can learn about the agent, and adds to the counts of judged calls. */
+/** Writes summaries whole, while no other instance can learn about the agent, and adds to the counts of judged calls. */
 export async function saveLearnedTools(
   tx: Tx,
   where: { tenantId: string; agent: string },
@@ -89,7 +89,7 @@ export async function saveLearnedTools(
     judged,
     passed,
   }))
-  // A line each: JSON has no line breaks, and nobody need parse a summary on its way.
+  // A line each: JSON has no line breaks, and a summary need not be parsed on its way.
   const summaries = changes.map(({ summary }) => summary).join('\n')
   await tx`
     insert into learned_tools as known (tenant_id, agent, tool_name, summary, samples, judged, passed, updated_at)

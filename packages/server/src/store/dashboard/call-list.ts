@@ -27,7 +27,7 @@ export interface CallFilter {
   decision: 'allow' | 'block' | null
   /** The reason that was reported: the first that applied. */
   reason: string | null
-  /** Only calls that nobody answered. */
+  /** Only unanswered calls. */
   unanswered: boolean
   sessionId: string | null
   from: Date | null

@@ -239,7 +239,7 @@ export interface Troubles {
   compromised: number
 }
 
-/** How many sessions run now, and how many that began since need somebody's attention. */
+/** How many sessions run now, and how many that began since need attention. */
 export async function countTroubles(
   sql: Queryable,
   { tenantId, since }: { tenantId: string; since: Date },

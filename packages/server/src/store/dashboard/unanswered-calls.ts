@@ -73,7 +73,7 @@ export async function deleteOldUnansweredCalls(sql: Queryable, days: number, lim
 }
 
 /**
- * Calls that nobody is going to answer, of those that were noted: no receipt, and their session is stopped, in doubt, or its
+ * Calls that will not be answered, of those that were noted: no receipt, and their session is stopped, in doubt, or its
  * holder let the lease end. A tool that still runs under a lease is not one of them.
  */
 export const unanswered = (sql: Queryable, tenantId: string, noted: Fragment) => sql`
@@ -106,7 +106,7 @@ export interface UnansweredCalls {
   more: boolean
 }
 
-/** How many calls nobody answered, and since when the oldest of them waits. */
+/** How many calls are unanswered, and since when the oldest of them waits. */
 export async function countUnansweredCalls(sql: Queryable, tenantId: string): Promise<UnansweredCalls> {
   const [row] = await sql<UnansweredCalls[]>`
     with ${oldestNoted(sql, tenantId)}

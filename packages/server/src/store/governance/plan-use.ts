@@ -58,7 +58,7 @@ export interface Approval {
 }
 
 /**
- * Takes some of the plans in force that promise rates, of all tenants, at which nobody looked for so long; first those that
+ * Takes some of the plans in force that promise rates, of all tenants, that were not looked at for so long; first those that
  * waited longest, so that each has its turn however many there are. An index has them in this order, and no others.
  */
 export async function takeApprovals(sql: Queryable, afterSeconds: number, limit: number): Promise<Approval[]> {
@@ -102,7 +102,7 @@ export async function findSurprise(
   return row ?? null
 }
 
-/** Notes of a plan of which nobody knew whether it promises rates that it does not: it is not taken again. */
+/** Notes of a plan that it promises no rates: it is not taken again. */
 export async function setNoRates(
   sql: Queryable,
   { tenantId, agent, environment, compiledHash }: Approval,

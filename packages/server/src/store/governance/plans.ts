@@ -15,7 +15,7 @@ export async function findPlan(
   return row?.compiledSession ?? null
 }
 
-/** The same as JSON, for whoever hands it on. */
+/** The same as JSON, to hand on. */
 export async function findPlanText(sql: Queryable, tenantId: string, compiledHash: string): Promise<string | null> {
   const [row] = await sql<{ compiled: string }[]>`
     select compiled_session::text as compiled from plans
@@ -56,7 +56,7 @@ export async function storePlan(
   })
 }
 
-/** The same, and whoever stores it too waits until the transaction has ended. */
+/** The same, and another transaction that stores it waits until this one has ended. */
 export async function storeAndLockPlan(tx: Tx, plan: Parameters<typeof storePlan>[1]): Promise<void> {
   await storePlan(tx, plan)
   await tx`

@@ -38,7 +38,7 @@ export async function findRun(sql: Queryable, tenantId: string, runId: string): 
   return row ?? null
 }
 
-/** The report of a run as JSON, which nobody here has to parse; null where there is none. */
+/** The report of a run as JSON, which is not parsed here; null where there is none. */
 export async function findReport(sql: Queryable, tenantId: string, runId: string): Promise<string | null> {
   const [row] = await sql<{ report: string | null }[]>`
     select report::text as report from runs where tenant_id = ${tenantId} and run_id = ${runId}`
@@ -149,7 +149,7 @@ const CLAIM = '60 seconds'
 /** Runs of one tenant that are judged at once, on all instances: fewer than a process has places, so that others find one. */
 export const MOST_UNDER_WAY = 2
 
-/** An arbitrary number: whoever takes a run holds this lock, so that two do not both count themselves the last one. */
+/** An arbitrary number: an instance that takes a run holds this lock, so that two do not both count themselves the last one. */
 const CLAIM_LOCK = 4_319_002
 
 /**

@@ -49,7 +49,7 @@ export const STORE_ARGUMENTS = `stored as (
 /**
  * Erases all content of a session, also from the captures that were made of it, the names of what its calls hold and what
  * a program gave as the reason of its kill; its ledger stays and still verifies. Captures of it that are yet to be written are dropped. Where
- * nothing is left to erase its rows stay as they are: whoever archives them meanwhile finds them unchanged. Returns how many
+ * nothing is left to erase its rows stay as they are: an archive run meanwhile finds them unchanged. Returns how many
  * items were there.
  */
 export async function eraseContent(tx: Tx, tenantId: string, sessionId: string): Promise<number> {
@@ -88,7 +88,7 @@ export async function eraseContent(tx: Tx, tenantId: string, sessionId: string):
   return row?.items ?? 0
 }
 
-/** Removes marks of erasures from more than `days` ago, when nobody can hold a capture of what was erased any more. */
+/** Removes marks of erasures from more than `days` ago, when no capture of what was erased can still come. */
 export function deleteOldErasures(sql: Queryable, days: number, limit: number): Promise<number> {
   return deleteSome(sql, 'erased_sessions', sql`erased_at < ${daysAgo(sql, days)}`, limit)
 }

@@ -113,11 +113,11 @@ export async function lockSessions(tx: Queryable, tenantId: string, sessionIds: 
 export interface SessionsToStop {
   /** The newest first. */
   ids: string[]
-  /** Sessions that nobody has held for a day. */
+  /** Sessions without a holder for a day. */
   idle: number
 }
 
-/** The sessions of an agent that may go on. Those that nobody has held for a day only with `all`. */
+/** The sessions of an agent that may go on. Those without a holder for a day only with `all`. */
 export async function sessionsToStop(
   sql: Queryable,
   { tenantId, agent, all, limit }: { tenantId: string; agent: string; all: boolean; limit: number },

@@ -52,7 +52,7 @@ export const COUNT_SHARED = `counted as (
     )
   )`
 
-/** Somebody else has used what was left of a limit since it was read: the decision must be made again. */
+/** Others have used what was left of a limit since it was read: the decision must be made again. */
 export const isLimitTaken = (error: unknown): boolean =>
   error instanceof pg.DatabaseError && error.code === '23514' && error.constraint === 'shared_limit_kept'
 

@@ -45,7 +45,7 @@ export interface Beginning {
   readonly stickyLabels: readonly string[]
 }
 
-/** `ownerText` is hashed behind the tenant's salt; null: nobody's labels are asked for. */
+/** `ownerText` is hashed behind the tenant's salt; null: no labels are asked for. */
 export async function loadBeginning(sql: Queryable, tenantId: string, ownerText: string | null): Promise<Beginning> {
   const [row] = await sql<Beginning[]>`
     select clock_timestamp() as now, t.limit_salt, coalesce((

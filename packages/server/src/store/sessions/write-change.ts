@@ -103,7 +103,7 @@ const CTES: readonly (readonly [Part, string])[] = [
 ]
 
 /**
- * `changed` writes the session's head, only if nobody has written it since it was read; the CTEs that follow write for
+ * `changed` writes the session's head, only if it is unchanged since it was read; the CTEs that follow write for
  * the session in `changed`, and the end says by its rows whether anything was written.
  */
 const statement = statementByParts<Part>((has) => {
@@ -127,7 +127,7 @@ function prepareStatement(has: Has, ctes: readonly string[]): string {
 
 /**
  * The update of a session's head. All of its guard lies in the row itself, so PostgreSQL checks it on the newest version,
- * also after waiting for somebody who held the row.
+ * also after waiting for another holder of the row.
  */
 const updateHead = (has: Has, furtherGuard: string) => `
       update session_heads h set revision = :revision::text, lease_until = :lease_until::timestamptz, facts = :facts::text
@@ -186,7 +186,7 @@ function partsOf(change: SessionChange, proof: KeyProof | undefined): { parts: P
   return { parts, values }
 }
 
-/** A circuit breaker kills in the course of a request: that is done by the service, not by whoever sent the request. */
+/** A circuit breaker kills in the course of a request: that is done by the service, not by the sender of the request. */
 function breakerEntry({ session: { fixed }, events }: SessionChange): NewAuditEntry | undefined {
   if (!events.some(({ type, body }) => type === 'killed' && body.by === 'breaker')) return undefined
   const { tenantId, sessionId } = fixed

@@ -136,7 +136,7 @@ export interface LapsedOffer {
 }
 
 /**
- * Offers that nobody took in time, the oldest first; in turn between the tenants, so that none keeps the others waiting. Of a
+ * Offers that were not taken in time, the oldest first; in turn between the tenants, so that none keeps the others waiting. Of a
  * tenant no more are looked at than are wanted in all: it may have millions.
  */
 export async function listLapsedOffers(sql: Queryable, limit: number): Promise<LapsedOffer[]> {

@@ -44,7 +44,7 @@ export async function lockWorkflow(tx: Queryable, tenantId: string, workflowId: 
   return rows.length === 1
 }
 
-/** Takes the lock only where nobody has it. */
+/** Takes the lock only if it is free. */
 export async function tryLockWorkflow(tx: Queryable, tenantId: string, workflowId: string): Promise<boolean> {
   const rows = await tx`
     select 1 from workflows where tenant_id = ${tenantId} and workflow_id = ${workflowId} for update skip locked`

@@ -3,10 +3,10 @@ import { constants, getPriority, setPriority } from 'node:os'
 import { basename } from 'node:path'
 
 /**
- * Where cores are scarce, this thread waits for those that answer requests. Linux gives a thread a priority of its own;
- * elsewhere it stays as it is.
+ * Lowers this thread's scheduling priority, so that request handling wins when cores are scarce. Linux only: elsewhere
+ * threads have no priority of their own.
  */
-export function giveWay(): void {
+export function lowerThreadPriority(): void {
   try {
     const threadId = Number(basename(readlinkSync('/proc/thread-self')))
     setPriority(threadId, Math.max(getPriority(threadId), constants.priority.PRIORITY_BELOW_NORMAL))
