@@ -18,7 +18,7 @@ const ACROSS_TENANTS = {
   'decided lately': { why: 'how far a piece of counting goes, and which sessions went on in it' },
   'due mail': { why: 'the next mails' },
   'idle buckets': { why: 'full buckets are worth nothing, and most are of no tenant', writes: true },
-  'lapsed offers': { why: 'the next handoffs that nobody took' },
+  'lapsed offers': { why: 'the next handoffs that were not taken' },
   'ledgers in turn': { why: 'the ledgers that are looked at next' },
   'moved ledgers': { why: 'sessions with events that are newer than what was signed' },
   'old rows': { why: 'records past their retention' },

@@ -185,7 +185,7 @@ export async function claimRun(tx: Tx): Promise<ClaimedRun | null> {
   return null
 }
 
-/** Tenants whose runs somebody else may hold at this moment, before the next round looks again. */
+/** Tenants whose runs another instance may hold at this moment, before the next round looks again. */
 const MOST_TRIED = 50
 
 /** Says how far it is, and that it goes on. */
