@@ -26,45 +26,47 @@ export const alias = {
 /** Patience costs nothing where things go well: it is for a machine that is slow, and busy with other work. */
 const expect = { poll: { timeout: 30_000 } }
 
-/** A stage is a folder of tests. `unit` needs no database; the others share one PostgreSQL. */
-const stage = (name: string, include: string[], options: Record<string, unknown> = {}) => ({
-  resolve: { alias },
-  test: { name, include, pool: 'forks' as const, testTimeout: 120_000, hookTimeout: 180_000, expect, ...options },
-})
-
 /**
  * A worker keeps the modules it has loaded for its next file: loading the server takes 3 s of processor time, as much as
- * most files take. No test may rely on a module being new.
+ * most files take. No test may rely on a module being new. A worker serves one project, so there are few of them.
  */
-const kept = { isolate: false }
+const project = (name: string, include: string[], options: Record<string, unknown> = {}) => ({
+  resolve: { alias },
+  test: {
+    name,
+    include,
+    pool: 'forks' as const,
+    isolate: false,
+    testTimeout: 180_000,
+    hookTimeout: 180_000,
+    expect,
+    ...options,
+  },
+})
 
-const database = { globalSetup: ['./test/support/postgres/postgres-setup.ts'] }
-
-/** Every statement that the service sends is read. */
-const watched = { setupFiles: ['./test/support/statements/watch-statements.ts'] }
+const postgres = './test/support/postgres/postgres-setup.ts'
+const folders = (...names: string[]) => names.map((name) => `test/${name}/**/*.test.ts`)
 
 export default defineConfig({
   test: {
     // One more than there are cores: a file often waits for a process, a browser or a timeout. Left to itself, Vitest keeps
     // a core free, and on two cores it would run one file at a time.
     maxWorkers: availableParallelism() + 1,
-    // The stages share what is transformed, in node_modules. Without it each transforms the whole house again.
+    // The projects share what is transformed, in node_modules. Without it each transforms the whole house again.
     experimental: { fsModuleCache: true },
     projects: [
-      stage(
-        'unit',
-        ['packages/*/src/**/*.test.ts', 'test/*.test.ts', 'test/cases/**/*.test.ts', 'test/conformance/**/*.test.ts'],
-        { ...kept, setupFiles: ['./test/support/data/seeded-properties.ts'] },
-      ),
-      stage('server', ['test/server/**/*.test.ts'], { ...database, ...kept, ...watched }),
-      stage('scenarios', ['test/scenarios/**/*.test.ts'], { ...database, ...kept, ...watched }),
-      stage('frameworks', ['test/frameworks/**/*.test.ts'], {
-        ...kept,
-        globalSetup: ['./test/frameworks/frameworks-setup.ts', ...database.globalSetup],
+      project('unit', ['packages/*/src/**/*.test.ts', 'test/*.test.ts', ...folders('cases', 'conformance')], {
+        setupFiles: ['./test/support/data/seeded-properties.ts'],
       }),
-      stage('faults', ['test/faults/**/*.test.ts'], { ...database, ...kept, ...watched }),
-      stage('browser', ['test/browser/**/*.test.ts'], { ...database, testTimeout: 300_000 }),
-      stage('examples', ['test/examples/**/*.test.ts'], { ...database, testTimeout: 300_000 }),
+      // All that needs a PostgreSQL, which they share.
+      project('server', folders('server', 'scenarios', 'faults', 'browser', 'examples'), {
+        globalSetup: [postgres],
+        // Every statement that the service sends is read.
+        setupFiles: ['./test/support/statements/watch-statements.ts'],
+      }),
+      project('frameworks', folders('frameworks'), {
+        globalSetup: ['./test/frameworks/frameworks-setup.ts', postgres],
+      }),
     ],
   },
 })

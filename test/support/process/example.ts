@@ -10,11 +10,10 @@ export interface ExampleEnvironment {
 }
 
 /**
- * Runs an example as a person would, on the sources. An example checks itself: it throws when something is not as it
- * says. Returns what it wrote to the terminal.
+ * Runs an example as a person would, on the sources, and once: a program runs when it is loaded. An example checks
+ * itself: it throws when something is not as it says. Returns what it wrote to the terminal.
  */
 export async function runExample(path: string, given: ExampleEnvironment = {}): Promise<string> {
-  vi.resetModules()
   vi.stubEnv('COUNTERSIGN_API_URL', given.apiUrl)
   vi.stubEnv('COUNTERSIGN_API_KEY', given.apiKey)
   vi.stubEnv('COUNTERSIGN_EMAIL', given.email ?? '')
