@@ -10,6 +10,8 @@ import { build } from 'esbuild'
 const root = fileURLToPath(new URL('..', import.meta.url))
 /** What a package starts beside its entries: threads. */
 const THREADS = { server: ['./dist/bundle/jobs-thread.js', './dist/bundle/request-thread.js'] }
+/** Has its dependencies inside, since a program that imports them opens a hundred files more: each thread of the server does. */
+const ENGINE_INSIDE = ['json-p3', 're2js', 'yaml']
 
 const { status } = spawnSync(join(root, 'node_modules', '.bin', 'tsc'), ['-b', ...process.argv.slice(2)], {
   cwd: root,
@@ -21,13 +23,15 @@ for (const name of ['protocol', 'engine', 'sdk']) copyTypesForCommonJs(join(root
 
 /**
  * The entries are those of the package's `exports`: dist/bundle/NAME.js is made of dist/NAME.js. The SDK has its
- * dependencies inside; what the others depend on, npm installs beside them.
+ * dependencies inside, and the engine all but the protocol; what the others depend on, npm installs beside them.
  */
 async function bundle(name) {
   const folder = join(root, 'packages', name)
   const { exports, dependencies, peerDependencies } = JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8'))
   const made = Object.values(exports).flatMap((entry) => entry.default ?? [])
-  const outside = Object.keys({ ...(name !== 'sdk' && dependencies), ...peerDependencies })
+  const outside = Object.keys({ ...(name !== 'sdk' && dependencies), ...peerDependencies }).filter(
+    (other) => name !== 'engine' || !ENGINE_INSIDE.includes(other),
+  )
   const { metafile, outputFiles } = await build({
     absWorkingDir: root,
     entryPoints: [...made, ...(THREADS[name] ?? [])].map((path) => join(folder, path.replace('/bundle/', '/'))),
