@@ -78,12 +78,18 @@ test(`works from ESM and by require, without Cedar and without a provider's pack
 const ADAPTERS = { ai: 'govern', langchain: 'countersign', 'openai-agents': 'govern', claude: 'claudeHooks' }
 
 test('brings its adapters, without their frameworks', () => {
-  for (const [name, entry] of Object.entries(ADAPTERS)) {
-    const look = `console.log(typeof adapter.${entry})`
-    const from = `@countersign/sdk/${name}`
-    writeFileSync(join(project, 'adapter.mjs'), `import * as adapter from '${from}'\n${look}`)
-    writeFileSync(join(project, 'adapter.cjs'), `const adapter = require('${from}')\n${look}`)
-    for (const file of ['adapter.mjs', 'adapter.cjs']) expect(run(process.execPath, file)).toBe('function\n')
+  const forms = {
+    'adapters.mjs': (from: string) => `await import('${from}')`,
+    'adapters.cjs': (from: string) => `require('${from}')`,
+  }
+  for (const [file, load] of Object.entries(forms)) {
+    const lines = Object.entries(ADAPTERS).map(
+      ([name, entry]) => `console.log('${name}', typeof (${load(`@countersign/sdk/${name}`)}).${entry})`,
+    )
+    writeFileSync(join(project, file), lines.join('\n'))
+    expect(run(process.execPath, file).trim().split('\n')).toEqual(
+      Object.keys(ADAPTERS).map((name) => `${name} function`),
+    )
   }
 })
 

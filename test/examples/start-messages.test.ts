@@ -8,6 +8,7 @@ import { migrate } from '../../packages/server/src/schema/migrate.js'
 import { root } from '../support/files/tracked-files.js'
 import { createEmptyDatabase } from '../support/postgres/database.js'
 import { buildOnce } from '../support/process/command-line.js'
+import { runCommand } from '../support/process/run-command.js'
 
 /** What a newcomer reads when a start cannot succeed. A taken port and a folder in use: test/server/embedded-start. */
 const NOBODY = 65_534
@@ -20,7 +21,7 @@ beforeAll(() => {
 })
 afterAll(() => rmSync(folder, { recursive: true, force: true }))
 
-function start(args: readonly string[], options: { uid?: number; gid?: number; timeout?: number } = {}) {
+function start(args: readonly string[], options: { uid?: number; gid?: number } = {}) {
   const env = { PATH: process.env.PATH, HOME: folder }
   const { status, stdout, stderr } = spawnSync(process.execPath, args, { cwd: root, env, encoding: 'utf8', ...options })
   return { status, output: stdout + stderr }
@@ -38,11 +39,11 @@ test('an old Node is named, with the version that is needed', () => {
   })
 })
 
-test('the command prints its version, and suggests a command for an unknown one', () => {
+test('the command prints its version, and suggests a command for an unknown one', async () => {
   const { version } = JSON.parse(readFileSync(`${root}packages/cli/package.json`, 'utf8'))
   expect(start([main, '--version'])).toEqual({ status: 0, output: `countersign ${version}, Node ${process.version}\n` })
-  const { status, output } = start([main, 'strat'])
-  expect(status).toBe(2)
+  const { code, output } = await runCommand(['strat'])
+  expect(code).toBe(2)
   expect(output).toMatch(/unknown command strat: did you mean "start"\?[\s\S]*countersign start/)
 })
 
@@ -55,9 +56,9 @@ test('a setting whose name npm removed comes with the right way to pass it', () 
   })
 })
 
-test('a misspelt setting comes with a suggestion', () => {
-  const { status, output } = start([main, 'start', '--prot', '0'])
-  expect(status).toBe(2)
+test('a misspelt setting comes with a suggestion', async () => {
+  const { code, output } = await runCommand(['start', '--prot', '0'])
+  expect(code).toBe(2)
   expect(output).toMatch(/^countersign start: unknown option --prot: did you mean "--port"\?\n/)
 })
 
@@ -68,10 +69,11 @@ test('data of a newer version is left alone, and both versions are named', async
     const sql = connect({ url: database.url }, { max: 1 })
     await sql`insert into schema_migrations (number, name, checksum) values (9000, 'from_the_future', '')`
     await sql.end()
-    const { status, output } = start(command('--database-url', database.url, '--data-folder', join(folder, 'data')))
+    const settings = ['--port', '0', '--database-url', database.url, '--data-folder', join(folder, 'data')]
+    const { code, output } = await runCommand(['start', ...settings])
     expect(output).toMatch(/database is newer than this version.*migration 9000 \(from_the_future\).*restore a backup/)
     expect(output).not.toContain('    at ')
-    expect(status).toBe(1)
+    expect(code).toBe(1)
   } finally {
     await database.drop()
   }
@@ -87,19 +89,19 @@ test('a folder that this user may not write to is named, with what to do', ({ sk
   expect(status).toBe(1)
 })
 
-test.skipIf(process.platform !== 'linux')('a folder that takes none below it is named at once', () => {
-  const { status, output } = start(command('--data-folder', '/proc/x'), { timeout: 120_000 })
+test.skipIf(process.platform !== 'linux')('a folder that takes none below it is named at once', async () => {
+  const { code, output } = await runCommand(['start', '--port', '0', '--data-folder', '/proc/x'])
   expect(output).toMatch(/(\/proc\/x cannot be created|EACCES).*choose another folder with --data-folder/)
   expect(output).not.toContain('    at ')
-  expect(status).toBe(1)
+  expect(code).toBe(1)
 })
 
-test.each(['tenant create acme', 'backup file.gz'])('%s makes no database in a folder without one', (words) => {
+test.each(['tenant create acme', 'backup file.gz'])('%s makes no database in a folder without one', async (words) => {
   const elsewhere = join(folder, 'elsewhere')
-  const { status, output } = start([main, ...words.split(' '), '--data-folder', elsewhere])
+  const { code, output } = await runCommand([...words.split(' '), '--data-folder', elsewhere])
   expect(output).toMatch(/there is no database in .*elsewhere: run this in the folder where the service was started/)
   expect(output).not.toContain('    at ')
-  expect([status, existsSync(elsewhere)]).toEqual([1, false])
+  expect([code, existsSync(elsewhere)]).toEqual([1, false])
 })
 
 test('a full disk is named, with what to do', () => {

@@ -3,7 +3,7 @@ import { chmod, mkdir, mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/pr
 import { type AddressInfo, createServer, Server } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterEach, beforeAll, expect, test, vi } from 'vitest'
+import { afterEach, beforeAll, expect, inject, test, vi } from 'vitest'
 import { connect } from '../../../packages/server/src/postgres/connect.js'
 import { processIdentity } from '../../../packages/server/src/process/embedded-postgres/process-identity.js'
 import {
@@ -12,6 +12,7 @@ import {
 } from '../../../packages/server/src/process/embedded-postgres/start-embedded-postgres.js'
 import { rounds } from '../../support/data/rounds.js'
 import { buildOnce, type Command, countersign } from '../../support/process/command-line.js'
+import { runCommand } from '../../support/process/run-command.js'
 import { proves } from '../../support/proves.js'
 
 // Several servers and databases start one after another; a busy machine needs its time for that.
@@ -59,31 +60,46 @@ const isReady = (url: string) =>
   )
 
 async function keyOf(dataFolder: string): Promise<string> {
-  const command = countersign(['tenant', 'create', 'acme', '--data-folder', dataFolder])
-  expect(await command.ended).toBe(0)
-  return /csk_[A-Za-z0-9_-]{32}/.exec(command.output())![0]
+  const { code, output } = await runCommand(['tenant', 'create', 'acme', '--data-folder', dataFolder])
+  expect(code).toBe(0)
+  return /csk_[A-Za-z0-9_-]{32}/.exec(output)![0]
 }
 
 const plan = '/api/v1/replay/sessions/none'
 const ask = (url: string, key: string) =>
   fetch(`${url}${plan}`, { headers: { authorization: `Bearer ${key}` } }).then((r) => r.status)
 
-test('a server killed with -9 leaves a PostgreSQL that the next start replaces; what was stored is there', async () => {
+test('one server a data folder: a second leaves it alone, the next after kill -9 goes on with it, SIGTERM frees it', async () => {
   const folder = await newFolder()
   const first = startCommand(folder)
-  expect(await isReady(await listens(first))).toBe(true)
+  const url = await listens(first)
   const key = await keyOf(folder)
+
+  const second = startCommand(folder)
+  expect(await second.ended).toBe(1)
+  expect(second.output()).toContain(`is in use by another Countersign server (process ${first.pid})`)
+  expect(second.output()).not.toContain('    at ')
+  const samePort = startCommand(await newFolder(), '--port', new URL(url).port, '--database-url', inject('postgresUrl'))
+  expect(await samePort.ended).toBe(1)
+  expect(samePort.output()).toMatch(new RegExp(`127.0.0.1:${new URL(url).port} is in use by another program`))
+  expect(await isReady(url)).toBe(true)
+
   const orphan = await postmaster(folder)
   first.child.kill('SIGKILL')
   await first.ended
   expect(await processIdentity(orphan)).not.toBeNull()
-
-  const second = startCommand(folder)
-  const url = await listens(second)
-  expect(second.output()).toContain('stopped a PostgreSQL that an earlier server left running')
+  const next = startCommand(folder)
+  const nextUrl = await listens(next)
+  expect(next.output()).toContain('stopped a PostgreSQL that an earlier server left running')
   expect(await processIdentity(orphan)).toBeNull()
-  expect(await ask(url, key)).toBe(404)
-  expect(await ask(url, `csk_${'A'.repeat(32)}`)).toBe(401)
+  expect(await ask(nextUrl, key)).toBe(404)
+  expect(await ask(nextUrl, `csk_${'A'.repeat(32)}`)).toBe(401)
+
+  const pid = await postmaster(folder)
+  next.child.kill('SIGTERM')
+  expect(await next.ended).toBe(0)
+  expect(await processIdentity(pid)).toBeNull()
+  await start({ dataFolder: folder })
 })
 
 proves(
@@ -101,29 +117,10 @@ proves(
   },
 )
 
-test('the second server on one data folder says so and leaves the first alone', async () => {
-  const folder = await newFolder()
-  const first = startCommand(folder)
-  const url = await listens(first)
-  const second = startCommand(folder)
-  expect(await second.ended).toBe(1)
-  expect(second.output()).toContain(`is in use by another Countersign server (process ${first.pid})`)
-  expect(second.output()).not.toContain('    at ')
-  expect(await isReady(url)).toBe(true)
-})
-
 test('of four servers that start at once on one folder exactly one runs', async () => {
   const folder = await newFolder()
   const outcomes = await Promise.allSettled(Array.from({ length: 4 }, () => start({ dataFolder: folder })))
   expect(outcomes.filter((outcome) => outcome.status === 'fulfilled')).toHaveLength(1)
-})
-
-test('a port that is taken is named in words', async () => {
-  const first = startCommand(await newFolder())
-  const port = new URL(await listens(first)).port
-  const second = startCommand(await newFolder(), '--port', port)
-  expect(await second.ended).toBe(1)
-  expect(second.output()).toMatch(new RegExp(`127.0.0.1:${port} is in use by another program`))
 })
 
 test('a port for the database that another program took just before gives way to another', async () => {
@@ -139,17 +136,6 @@ test('a port for the database that another program took just before gives way to
     address.mockRestore()
     other.close()
   }
-})
-
-test('SIGTERM ends the server with code 0, PostgreSQL with it, and frees the folder', async () => {
-  const folder = await newFolder()
-  const command = startCommand(folder)
-  await listens(command)
-  const pid = await postmaster(folder)
-  command.child.kill('SIGTERM')
-  expect(await command.ended).toBe(0)
-  expect(await processIdentity(pid)).toBeNull()
-  await start({ dataFolder: folder })
 })
 
 test.runIf(rounds(0, 1) === 1)('SIGTERM while the database still starts leaves nothing behind either', async () => {

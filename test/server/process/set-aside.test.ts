@@ -3,19 +3,15 @@ import { expect, test } from 'vitest'
 import { learnCaptures } from '../../../packages/server/src/captures/learn-captures.js'
 import { judgeWaitingRun } from '../../../packages/server/src/runs/judge-run.js'
 import { batchOf, mailConversation } from '../../support/data/captures.js'
-import { buildOnce, countersign } from '../../support/process/command-line.js'
+import { runCommand } from '../../support/process/run-command.js'
 import { proves } from '../../support/proves.js'
 import { planOf } from '../../support/runtime/plans.js'
 import { withOwnedRuntime } from '../../support/runtime/with-runtime.js'
 
 const { runtime, owner, api } = await withOwnedRuntime()
 const [{ parts }] = runtime.instances
-buildOnce()
 
-const operate = async (...args: string[]) => {
-  const command = countersign(['set-aside', ...args], { DATABASE_URL: runtime.databaseUrl })
-  return { code: await command.ended, output: command.output() }
-}
+const operate = (...args: string[]) => runCommand(['set-aside', ...args], { DATABASE_URL: runtime.databaseUrl })
 const learnAll = async () => {
   while ((await learnCaptures(parts)) > 0) {
     // Until nothing is left.
