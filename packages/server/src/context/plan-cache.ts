@@ -19,7 +19,7 @@ export interface PlanCache {
 }
 
 export function createPlanCache(plans: Cache<Plan>): PlanCache {
-  const shape = z.compile(compiledSessionSchema)
+  const shape = compiledShape()
 
   const prepare: PlanCache['prepare'] = async (compiled) => {
     // Preparing a plan takes far longer than hashing it, and the same one comes with every session of an agent.
@@ -45,6 +45,15 @@ export function createPlanCache(plans: Cache<Plan>): PlanCache {
     ofSession: (query, session) => plans.get(session.compiledHash) ?? load(query, session),
     prepare,
   }
+}
+
+const compile = () => z.compile(compiledSessionSchema)
+let shape: ReturnType<typeof compile> | undefined
+
+/** Made once in a process: that takes a tenth of a second. */
+function compiledShape() {
+  shape ??= compile()
+  return shape
 }
 
 const hasPolicy = ({ session, contracts }: CompiledSession): boolean =>
