@@ -5,7 +5,8 @@ import { describe, expect, test } from 'vitest'
 import { learnCaptures, MAX_TOOLS } from '../../../packages/server/src/captures/learn-captures.js'
 import { runJob } from '../../../packages/server/src/process/jobs/job.js'
 import { watchRatesJob } from '../../../packages/server/src/process/jobs/watch-rates.js'
-import { batchOf, capturesOf, hostileCapture, mailConversation } from '../../support/data/captures.js'
+import { batchOf, capturesOf, mailConversation } from '../../support/data/captures.js'
+import { craftedCapture } from '../../support/data/crafted-capture.js'
 import { testSeed } from '../../support/data/rounds.js'
 import { proves } from '../../support/proves.js'
 import { expectStatus, openSession } from '../../support/runtime/governed-session.js'
@@ -496,7 +497,7 @@ describe('a plan', () => {
     await ada.call('approvePlan', { params: { plan_id }, body: { why: 'ok' } })
     const before = await inForce('crafted')
     await fc.assert(
-      fc.asyncProperty(fc.array(hostileCapture('crafted'), { minLength: 10, maxLength: 40 }), async (captures) => {
+      fc.asyncProperty(fc.array(craftedCapture('crafted'), { minLength: 10, maxLength: 40 }), async (captures) => {
         const { body } = expectStatus(await api.ingestCaptures(batchOf(captures)), 200)
         expect(body.accepted + body.duplicates + body.rejected.length).toBe(captures.length)
         await teach('crafted', ['Zed'])
