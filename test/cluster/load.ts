@@ -33,8 +33,8 @@ export function apiOverAll(origins: () => readonly string[], key: string): Api {
   }, key)
 }
 
-export async function openClaims(api: Api): Promise<Claims> {
-  const session = await retried(() => openSession(api, { agent: 'cluster' }))
+export async function openClaims(api: Api, given: Parameters<typeof openSession>[1] = {}): Promise<Claims> {
+  const session = await retried(() => openSession(api, { agent: 'cluster', ...given }))
   return {
     session,
     heads: [],
@@ -127,7 +127,7 @@ async function settle(claims: Claims, { decisions }: Proposed): Promise<void> {
 }
 
 /** After a failure: what is pending is settled, and the version taken from the server, as the SDK would. */
-async function goOn(session: GovernedSession): Promise<void> {
+export async function goOn(session: GovernedSession): Promise<void> {
   const { session: view, pending = [] } = await session.load()
   session.stateVersion = view.state_version
   const receipts = pending.map(({ pending_call_id, argument_hash }) => ({

@@ -9,6 +9,6 @@ export const backgroundWork = {
   'background.set-aside': 'A capture whose learning failed three times is set aside and not tried again; those beside it are learned',
   'background.set-aside.reported': 'What was set aside is shown in the log, the metrics and the dashboard, and an operator can list, show, retry and drop it',
   'background.runs-in-turn':
-    'Of runs that wait, the oldest of the tenant with fewest under way is next, and is found among 5,000 in less than a quarter of a second; a tenant has two under way at most',
+    'Of runs that wait, the oldest of the tenant with fewest under way is next, and is found among 5,000 by reading less than a quarter of them; a tenant has two under way at most',
   'background.run-gives-up': 'A run that was begun three times without getting through fails, and its error says so',
 } as const satisfies Facts

@@ -1,54 +1,44 @@
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Role } from '@countersign/protocol'
 import { afterAll, beforeAll, expect } from 'vitest'
 import { readConfig } from '../../../packages/server/src/base/config.js'
 import { connect } from '../../../packages/server/src/postgres/connect.js'
 import type { Sql } from '../../../packages/server/src/postgres/sql.js'
-import {
-  type EmbeddedPostgres,
-  startEmbeddedPostgres,
-} from '../../../packages/server/src/process/embedded-postgres/start-embedded-postgres.js'
 import { createTenant } from '../../../packages/server/src/process/operator.js'
 import { inviteUser } from '../../../packages/server/src/process/operator-users.js'
 import { PATIENCE_MS, rounds } from '../../support/data/rounds.js'
+import { createTestDatabase, type TestDatabase } from '../../support/postgres/database.js'
 import { buildOnce, type Command, countersign } from '../../support/process/command-line.js'
 import { proves } from '../../support/proves.js'
 import { tokenIn } from '../../support/runtime/mailbox.js'
 import { Person } from '../../support/runtime/person.js'
 
-/** A PostgreSQL of its own and the service in a process of its own, which is killed. */
-let folder: string
-let postgres: EmbeddedPostgres
+/** The service in a process of its own, which is killed. */
+let database: TestDatabase
 let sql: Sql
 let tenantId: string
 beforeAll(async () => {
   buildOnce()
-  folder = await mkdtemp(join(tmpdir(), 'countersign-members-'))
-  postgres = await startEmbeddedPostgres({ dataFolder: folder })
-  const made = await createTenant('killed', 'scale', readConfig({ DATABASE_URL: postgres.url }))
-  tenantId = made.tenantId
-  sql = connect({ url: postgres.url }, { max: 2 })
+  database = await createTestDatabase()
+  tenantId = (await createTenant('killed', 'scale', readConfig({ DATABASE_URL: database.url }))).tenantId
+  sql = connect({ url: database.url }, { max: 2 })
 })
 afterAll(async () => {
   await sql.end({ timeout: 1 })
-  await postgres.stop()
-  await rm(folder, { recursive: true, force: true, maxRetries: 10 })
+  await database.drop()
 })
 
 let service: Command
 let origin: string
 async function startService(): Promise<void> {
   const env = {
-    DATABASE_URL: postgres.url,
+    DATABASE_URL: database.url,
     COUNTERSIGN_LOG_LEVEL: 'error',
     COUNTERSIGN_SCRYPT_COST: '10',
     COUNTERSIGN_TRUSTED_PROXIES: '127.0.0.1',
     COUNTERSIGN_SIGNING_KEYS: 'a signing key for tests of 32 letters and more',
   }
-  service = countersign(['start', '--port', '0', '--demo', 'off', '--data-folder', folder], env)
+  service = countersign(['start', '--port', '0', '--demo', 'off'], env)
   ;[, origin = ''] = await service.says(/is running at (http\S+)/)
 }
 
@@ -70,13 +60,13 @@ const browse: typeof fetch = (input, init) => {
 }
 
 const invited = async (email: string, role: Role): Promise<string> => {
-  const config = readConfig({ DATABASE_URL: postgres.url })
+  const config = readConfig({ DATABASE_URL: database.url })
   return tokenIn((await inviteUser({ email, tenantId, role, groups: ['finance'] }, 'link', config)) ?? '')
 }
 const join_ = async (person: Person, token: string) =>
   (await person.call('acceptInvitation', { body: { token, password: person.password } })).body.user
 
-const ROUNDS = rounds(6, 60)
+const ROUNDS = rounds(2, 60)
 
 proves(
   'people.invitation.whole',

@@ -9,12 +9,14 @@ import { type PostgresProxy, startPostgresProxy } from '../../support/postgres/p
 import { proves } from '../../support/proves.js'
 import { calls } from '../../support/runtime/agent.js'
 import {
+  attachSession,
   expectStatus,
   type GovernedSession,
   LOOKUP,
   openSession,
   receiptFor,
 } from '../../support/runtime/governed-session.js'
+import { isolateHere } from '../../support/runtime/isolate-here.js'
 import { exportOf } from '../../support/runtime/ledger-export.js'
 import { planOf } from '../../support/runtime/plans.js'
 import type { Answer } from '../../support/runtime/runtime.js'
@@ -40,7 +42,10 @@ process.on('worker', note)
 afterAll(() => void process.off('worker', note))
 
 let proxy!: PostgresProxy
-const { runtime, api, agent } = await withAgentAndRuntime({
+let servers = 0
+/** A server with threads, and one that answers in place, for all that is not about how a thread ends: a thread starts slowly. */
+const { runtime, agent } = await withAgentAndRuntime({
+  instances: 2,
   through: async (url) => {
     proxy = await startPostgresProxy(url)
     return proxy.url
@@ -48,8 +53,12 @@ const { runtime, api, agent } = await withAgentAndRuntime({
   // What is noted of turns is written beside them.
   parts: { captures: { note: () => {}, flush: async () => {}, close: async () => {} } },
   isolate: (parts) =>
-    createIsolation(parts, { config: parts.config, databaseUrl: proxy.url }, { quick: LIMITS, slow: LIMITS }),
+    ++servers === 1
+      ? createIsolation(parts, { config: parts.config, databaseUrl: proxy.url }, { quick: LIMITS, slow: LIMITS })
+      : isolateHere(parts),
 })
+const inThreads = runtime.api()
+const api = runtime.api(runtime.key, runtime.instances[1])
 afterAll(() => proxy.close())
 
 /** The statements of a thread that is new are sent with their text. */
@@ -67,7 +76,7 @@ const principal = { id: 'ann' }
 
 interface Attempt {
   readonly session: GovernedSession
-  readonly send: () => Promise<Answer<unknown>>
+  readonly send: (by: GovernedSession) => Promise<Answer<unknown>>
   /** What it writes, or what makes it last. */
   readonly write: RegExp
   /** What a client hears that sends it again after it was written: where to look, or what was answered. */
@@ -84,7 +93,7 @@ const ATTEMPTS: Record<string, () => Promise<Attempt>> = {
   receipts: async () => {
     const session = await openSession(api, { plan: planOf([CEDAR]), principal })
     const { decisions } = await session.decide([LOOKUP])
-    return { session, send: () => session.receipts([receiptFor(decisions[0]!)]), write: EVENT, again: 200 }
+    return { session, send: (by) => by.receipts([receiptFor(decisions[0]!)]), write: EVENT, again: 200 }
   },
   'a step of a workflow': async () => {
     const session = await openWorkflow(api)
@@ -95,14 +104,14 @@ const ATTEMPTS: Record<string, () => Promise<Attempt>> = {
 async function proposing(session: GovernedSession, call: typeof LOOKUP): Promise<Attempt['send']> {
   const prepared = expectStatus(await session.preflight(), 200).body
   if (prepared.outcome !== 'prepared') throw new Error('the turn was blocked')
-  return () => session.propose(prepared.prepared_request_id, [call])
+  return (by) => by.propose(prepared.prepared_request_id, [call])
 }
 
 /** How a thread ends that waits for the database. */
 const ENDS: Record<string, () => unknown> = {
   'is ended': endThreads,
   'needs too much memory': () => {
-    const input = Array.from({ length: 1_500_000 }, () => [0, 1, 2, 3, 4, 5])
+    const input = Array.from({ length: 200 }, (_, at) => `${at}`.padEnd(1_000_000, 'x'))
     for (const worker of workers) worker.postMessage({ name: 'answer', input })
   },
   'takes too long': () => {},
@@ -125,16 +134,15 @@ for (const [what, attempt] of Object.entries(ATTEMPTS)) {
       async () => {
         const { session, send, write } = await attempt()
         const before = await eventsOf(session)
-        await endThreads()
         const held = proxy.hold(write, 'request')
-        const sent = send()
+        const sent = send(attachSession(inThreads, session))
         await held
         await end()
         // Where it had not said yet that it writes, 500: the client asks again after either.
         expect([500, 503]).toContain((await sent).status)
         proxy.release()
         expect(await eventsOf(session)).toEqual(before)
-        expectStatus(await send(), 200)
+        expectStatus(await send(session), 200)
         expect(await eventsOf(session)).toHaveLength(before.length + 1)
         await expectSound(session)
       },
@@ -146,16 +154,15 @@ for (const [what, attempt] of Object.entries(ATTEMPTS)) {
       async () => {
         const { session, send, write, again } = await attempt()
         const before = await eventsOf(session)
-        await endThreads()
         const held = proxy.hold(write, 'answer')
-        const sent = send()
+        const sent = send(attachSession(inThreads, session))
         await held
         await end()
         expect((await sent).status).toBe(503)
         proxy.release()
         const after = await eventsOf(session)
         expect(after).toHaveLength(before.length + 1)
-        expect((await send()).status).toBe(again)
+        expect((await send(session)).status).toBe(again)
         expect(await eventsOf(session)).toEqual(after)
         await expectSound(session)
       },
@@ -169,15 +176,14 @@ proves(
   async () => {
     const { session, send } = await ATTEMPTS['a proposal']!()
     const before = await eventsOf(session)
-    await endThreads()
     const held = proxy.hold(/from plans/i, 'request')
-    const sent = send()
+    const sent = send(attachSession(inThreads, session))
     await held
     await endThreads()
     expect((await sent).status).toBe(500)
     proxy.release()
     expect(await eventsOf(session)).toEqual(before)
-    expectStatus(await send(), 200)
+    expectStatus(await send(attachSession(inThreads, session)), 200)
     await expectSound(session)
   },
 )
@@ -204,6 +210,8 @@ for (const side of ['request', 'answer'] as const) {
           },
         },
         principal,
+        // Threads start one after another.
+        timeoutMs: 120_000,
         apiKey: runtime.key,
         fetch: runtime.fetch,
       })
