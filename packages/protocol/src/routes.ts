@@ -5,6 +5,8 @@ import * as account from './dashboard/account.js'
 import { dashboardRoutes } from './dashboard/dashboard.js'
 import { sessionRowSchema, sessionsQuery } from './dashboard/dashboard-sessions.js'
 import { memberRoutes } from './dashboard/members.js'
+import { questionRoutes } from './dashboard/questions.js'
+import { webhookRoutes } from './dashboard/webhooks.js'
 import { governanceRoutes } from './governance/governance.js'
 import * as run from './governance/run.js'
 import { toolPinRoutes } from './governance/tool-pins.js'
@@ -12,6 +14,7 @@ import { pageOf } from './http/paging.js'
 import type { Route } from './http/route.js'
 import * as capture from './session/capture.js'
 import { exportEventsQuery, exportEventsReply } from './session/ledger.js'
+import * as question from './session/question.js'
 import * as session from './session/session.js'
 import { sealsQuery, sealsReply } from './session/signed-ledger.js'
 import * as turn from './session/turn.js'
@@ -166,6 +169,22 @@ const runtimeRoutes = {
     params: sessionPath,
     query: exportEventsQuery,
     reply: exportEventsReply,
+  },
+  listSessionQuestions: {
+    ...read,
+    path: `${SESSION}/questions`,
+    summary: 'Questions to people about calls of a session; with wait, as soon as one has changed',
+    params: sessionPath,
+    query: question.sessionQuestionsQuery,
+    reply: question.sessionQuestionsReply,
+  },
+  withdrawQuestion: {
+    ...evidence,
+    path: `${SESSION}/questions/:question_id/withdraw`,
+    summary: 'Withdraw a question: the call is not wanted any more',
+    params: z.strictObject({ session_id: idSchema, question_id: idSchema }),
+    body: question.withdrawBody,
+    reply: question.sessionQuestionSchema,
   },
   listSeals: {
     ...read,
@@ -385,6 +404,8 @@ export const ROUTES = {
   ...toolPinRoutes,
   ...accountRoutes,
   ...memberRoutes,
+  ...questionRoutes,
+  ...webhookRoutes,
   ...dashboardRoutes,
 } as const satisfies Record<string, Route>
 export type Routes = typeof ROUTES

@@ -49,6 +49,11 @@ export const ERRORS = {
     title: 'your role does not allow this',
     fix: 'ask an owner of your organisation; the detail says which role it takes',
   },
+  NOT_ELIGIBLE: {
+    status: 403,
+    title: 'you cannot answer this question',
+    fix: 'leave it to the people whom it asks; the detail says who they are and why you are not one of them',
+  },
   KEY_SCOPE: {
     status: 403,
     title: 'this API key may not be used for this',
@@ -208,6 +213,31 @@ export const ERRORS = {
     status: 409,
     title: 'the plan has already been approved or rejected',
     fix: 'submit a new draft',
+  },
+  QUESTION_DECIDED: {
+    status: 409,
+    title: 'the question has been decided or has ended',
+    fix: 'reload it: the detail says who decided it and when, or why it ended',
+  },
+  QUESTION_CHANGED: {
+    status: 409,
+    title: 'the question has changed since you opened it',
+    fix: 'reload it, read it again and answer what it asks now',
+  },
+  ASK_UNANSWERABLE: {
+    status: 409,
+    title: 'too few members can answer what the plan asks',
+    fix: 'add members to the roles or groups that the detail names, or change `ask` in the contract',
+  },
+  ASK_NEEDS_ARGUMENTS: {
+    status: 409,
+    title: 'the plan asks people, and this session stores no arguments to show them',
+    fix: "use capture_level 'redacted' or 'full', or a plan without `ask`",
+  },
+  WEBHOOK_LIMIT: {
+    status: 409,
+    title: 'the tenant has reached its limit of webhooks',
+    fix: 'remove one that is no longer used',
   },
   HANDOFF_STATE: {
     status: 409,

@@ -2,6 +2,7 @@ import { z } from 'zod'
 import { columnPlaceSchema, resultPlaceSchema, valueKindSchema } from '../base/flow.js'
 import { hashSchema, labelSchema, toolNameSchema } from '../base/ids.js'
 import { LIMITS } from '../base/limits.js'
+import { askSchema } from './ask.js'
 import { CONDITIONAL, conditionSchema, invariantSchema, nameSchema, pathSchema } from './condition.js'
 import { listOf } from './lists.js'
 
@@ -200,6 +201,8 @@ export const checkpointSchema = z.strictObject({
   context: listOf(checkpointContextSchema).default([]),
   /** A call that a person has refused may be asked about again. */
   ask_again: z.boolean().optional(),
+  /** Asks members of the tenant, whether or not the program still runs. Absent: asks the program's callback. */
+  ask: askSchema.optional(),
 })
 export type Checkpoint = z.infer<typeof checkpointSchema>
 

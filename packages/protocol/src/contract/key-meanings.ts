@@ -38,7 +38,8 @@ export const CONTRACT_KEYS: Readonly<Record<keyof Contract, string>> = {
     '`deny_when`: labels that forbid the call; `adds`: labels that the call adds; with `sticks_to: principal`, new sessions of the same principal start with them',
   resources: 'what the call locks against other sessions of its workflow',
   execution_constraints: 'rules that the tool wrapper checks just before the tool runs',
-  checkpoint: 'when a person must approve the call; one trigger or a list',
+  checkpoint:
+    'when a person must approve the call; one trigger or a list. With `ask`, members of the tenant are asked, and the question outlives the program',
   policy: '`cedar`: who may call the tool; needs a principal',
   principal:
     '`proven`: a session with this contract must be opened with a token of a listed issuer; the word of the program does not count',
@@ -69,6 +70,7 @@ export const SESSION_KEYS: Readonly<Record<keyof SessionDefinition, string>> = {
   provider_constraints: '`block_incompatible` and `warn_incompatible` patterns for provider/model',
   surprise:
     '`alpha` and `scores`: in which share of requests a person may be asked about a call that is unlike those learned from',
+  ask: 'members of the tenant are asked wherever a checkpoint has no `ask` of its own: `role`, `count`, `self`, `window`, `remind`, `escalate`',
 }
 
 /** The keys of a `*.test.yaml`. */

@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { timeSchema } from '../base/ids.js'
 import { LIMITS } from '../base/limits.js'
+import { GROUP_PATTERN, isRole } from '../base/roles.js'
 import type { Route } from '../http/route.js'
 import {
   doneReply,
@@ -16,8 +17,8 @@ import {
 /** A group is a name that members share: `finance`, `on-call`. Rules may ask one of its members. */
 export const groupSchema = z
   .string()
-  .regex(/^[a-z][a-z0-9_-]{0,63}$/, 'a group is named with lower-case letters, digits, - and _, such as on-call')
-  .refine((name) => !['owner', 'approver', 'viewer'].includes(name), 'a group cannot have the name of a role')
+  .regex(GROUP_PATTERN, 'a group is named with lower-case letters, digits, - and _, such as on-call')
+  .refine((name) => !isRole(name), 'a group cannot have the name of a role')
 const groupsSchema = z
   .array(groupSchema)
   .max(LIMITS.groupsPerMember)

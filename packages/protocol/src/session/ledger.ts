@@ -3,7 +3,9 @@ import { decimalSchema, environmentSchema, hashSchema, ledgerHeadSchema, timeSch
 import { jsonObjectSchema, jsonSchema } from '../base/json.js'
 import { allowOrBlockSchema, evidenceLevelSchema, resourceModeSchema } from '../contract/contract-rules.js'
 import { compiledSessionSchema } from '../contract/plan.js'
+import { answeredFacts, ledgerQuestionSchema, questionChangedFacts, questionEndedFacts } from './question.js'
 import {
+  asksSchema,
   captureLevelSchema,
   gateSchema,
   planSourceSchema,
@@ -61,6 +63,8 @@ export const ledgerCallSchema = z.strictObject({
   consumes: z.array(openingSchema).optional(),
   /** What this call takes of limits that sessions share, until it is released or its window ends. */
   draws: z.array(ledgerDrawSchema).optional(),
+  /** What the call has to do with a question to people. */
+  question: ledgerQuestionSchema.optional(),
 })
 export type LedgerCall = z.infer<typeof ledgerCallSchema>
 
@@ -146,6 +150,7 @@ export const LEDGER_EVENTS = {
     /** Where there is a principal. In older ledgers it is missing: those were all as told. */
     principal_proof: principalProofSchema.optional(),
     initial_phase: z.string().nullable(),
+    asks: asksSchema.optional(),
     fence: z.int(),
     workflow: z
       .strictObject({
@@ -188,6 +193,11 @@ export const LEDGER_EVENTS = {
   receipts: z.strictObject({ receipts: z.array(ledgerReceiptSchema), committed: z.boolean() }),
   /** One of the processes that hold the session took an allowed call, to run it: no other may. */
   claimed: z.strictObject({ pending_call_id: z.string(), claim_id: z.string() }),
+  /** A member answered a question. */
+  answered: answeredFacts,
+  /** The question was put again as another card: answers to the one before it are void. */
+  question_changed: questionChangedFacts,
+  question_ended: questionEndedFacts,
   label: z.strictObject({ label: z.string() }),
   tool_filter: z.strictObject({ tools: z.array(z.string()).nullable() }),
   bypass: z.strictObject({ method: z.string().nullable(), cause: z.enum(['bypass', 'arguments_changed']) }),

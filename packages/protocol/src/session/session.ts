@@ -27,6 +27,8 @@ export type Gate = z.infer<typeof gateSchema>
 export const PRINCIPAL_PROOFS = ['proven', 'as_told'] as const
 export const principalProofSchema = z.enum(PRINCIPAL_PROOFS)
 export type PrincipalProof = z.infer<typeof principalProofSchema>
+/** Whom all checkpoints of a session ask in place of its program. */
+export const asksSchema = z.literal('people')
 export const planSourceSchema = z.enum(['approved', 'client'])
 
 export const narrowedToolSchema = z.strictObject({
@@ -122,6 +124,8 @@ export const createSessionBody = z.strictObject({
   labels: z.array(labelSchema).max(LIMITS.labelsPerSession).optional(),
   provider: z.string().max(64).optional(),
   workflow: workflowJoinSchema.optional(),
+  /** Every checkpoint of the session asks members of the tenant, also those without `ask`. */
+  asks: asksSchema.optional(),
 })
 export const createSessionReply = z.strictObject({
   session: sessionViewSchema,

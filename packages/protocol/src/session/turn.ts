@@ -5,6 +5,7 @@ import { decimalSchema, hashSchema, idSchema, ledgerHeadSchema, timeSchema, tool
 import { type JsonValue, jsonObjectSchema, jsonSchema } from '../base/json.js'
 import { LIMITS } from '../base/limits.js'
 import { allowOrBlockSchema, evidenceLevelSchema, onTimeoutSchema } from '../contract/contract-rules.js'
+import { decisionApprovalSchema, decisionQuestionSchema } from './question.js'
 import { gateSchema, narrowedToolSchema } from './session.js'
 import { sessionStatusSchema } from './session-status.js'
 
@@ -117,6 +118,10 @@ export const decisionSchema = z.strictObject({
   /** Paths of the result that the receipt must report for the plan to use. */
   output_paths: z.array(z.string()),
   commit_requirement: evidenceLevelSchema,
+  /** What people are asked about a call that does not run: blocked, without a reason while it waits. */
+  question: decisionQuestionSchema.optional(),
+  /** The answer by which the call is allowed. */
+  approval: decisionApprovalSchema.optional(),
 })
 export type Decision = z.infer<typeof decisionSchema>
 
@@ -133,6 +138,13 @@ export const proposalBody = z.strictObject({
   capture: z.union([z.literal('none'), z.strictObject({ messages: z.array(jsonSchema) })]).optional(),
   /** Ids by which `sessions/find` finds this session: of the calls, of the response. */
   find_by: z.array(idSchema).max(LIMITS.findableIds).optional(),
+  /** Questions whose answers calls of the response use. Needed for an edited call; otherwise found by tool and arguments. */
+  redeems: z
+    .array(z.strictObject({ call_id: z.string().min(1).max(256), question_id: idSchema }))
+    .max(LIMITS.callsPerProposal)
+    .optional(),
+  /** Whose arguments the proposer runs: those that were judged, or the model's own. With its own, no answer edits a call. */
+  runs: z.enum(['judged', 'own']).default('own'),
 })
 export type ProposalCapture = NonNullable<z.infer<typeof proposalBody>['capture']>
 export const PROPOSAL_OUTCOMES = ['allowed', 'partial', 'blocked', 'no_calls'] as const
