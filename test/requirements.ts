@@ -13,6 +13,7 @@ import { observe } from './requirements/observe.js'
 import { archive } from './requirements/operation/archive.js'
 import { metrics } from './requirements/operation/metrics.js'
 import { people } from './requirements/operation/people.js'
+import { questions } from './requirements/operation/questions.js'
 import { proof } from './requirements/proof.js'
 import { resourcesRecords } from './requirements/resources-records.js'
 import { resourcesState } from './requirements/resources-state.js'
@@ -46,6 +47,7 @@ export const REQUIREMENTS = [
   ...inSection('archive', archive),
   ...inSection('metrics', metrics),
   ...inSection('people', people),
+  ...inSection('people', questions),
   ...inSection('people', whatPeopleSee),
   ...inSection('gateway', gatewayWires),
 ]

@@ -106,6 +106,7 @@ export {
   repeatedKey,
   type StrictJson,
 } from './json/strict-json.js'
+export { cardHashOf, type NewQuestion, usableUntil } from './judge/asking.js'
 export { checkExecution } from './judge/check-execution.js'
 export {
   type CheckedCall,
@@ -138,7 +139,17 @@ export {
   provenKey,
   type SharedCounts,
 } from './judge/rules/draws.js'
+export {
+  editedText,
+  expiredText,
+  notAskedText,
+  refusedText,
+  usedText,
+  waitingText,
+  withdrawnText,
+} from './judge/rules/question-texts.js'
 export { judgeSources, type SourceViolation } from './judge/rules/sources.js'
+export type { AskedPeople, People } from './judge/rules/standing.js'
 export {
   type CountChange,
   createSharedMemory,

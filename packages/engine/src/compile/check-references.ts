@@ -8,6 +8,7 @@ import {
 import type { PhaseGraph } from '../contract/plan.js'
 import { FORBIDDEN_KEYS } from '../json/strict-json.js'
 import { suggestName } from '../text/closest-name.js'
+import { checkAsks } from './check-ask.js'
 import { checkConditions } from './check-when.js'
 import { FIXES } from './report/fixes.js'
 import type { Report, ReportTo } from './report/problem.js'
@@ -41,6 +42,7 @@ export function checkReferences(compiled: CompiledSession, graph: PhaseGraph | n
     }
   }
   checkAggregates(compiled.contracts, reportTo)
+  checkAsks(compiled, reportTo)
   checkConditions(compiled, bindings, reportTo)
   const report = reportTo(null, null)
   for (const tool of Object.keys(compiled.session.session_limits?.max_calls_per_tool ?? {})) {

@@ -166,6 +166,9 @@ function derivedFrom(compiled: CompiledSession, contracts: ReadonlyMap<string, P
     hasStickyLabels: all.some(({ definition }) => definition.labels?.sticks_to !== undefined),
     usesLabels: all.some(({ definition }) => definition.labels !== undefined),
     hasCheckpoints: all.some(asks),
+    asksPeople:
+      all.some(({ checkpoints }) => checkpoints.some(({ definition }) => definition.ask !== undefined)) ||
+      (compiled.session.ask !== undefined && all.some(asks)),
     asksFrom: compiled.session.surprise === undefined ? null : askFrom(compiled.session.surprise),
     inputPaths: [...inputPaths].sort(),
     forbiddenBy,

@@ -35,6 +35,8 @@ export interface Plan {
   /** Some contract names a label. */
   readonly usesLabels: boolean
   readonly hasCheckpoints: boolean
+  /** Some checkpoint asks members of the tenant. */
+  readonly asksPeople: boolean
   /** The score from which an unusual call asks; null if the plan does not say. */
   readonly asksFrom: number | null
   /** Paths of the request that the input invariants of any contract read. */

@@ -1,6 +1,15 @@
-import type { AggregateBound, ArgumentRule, Contract, JsonValue, LabelRule, Precondition } from '@countersign/protocol'
+import type {
+  AggregateBound,
+  ArgumentRule,
+  Ask,
+  Contract,
+  JsonValue,
+  LabelRule,
+  Precondition,
+} from '@countersign/protocol'
 import { describeOrigin } from '../contract/source-rule.js'
 import { describeCondition, describeInvariant, forKey, show, TYPES, underConditions } from './condition-words.js'
+import { describeAsk } from './describe-ask.js'
 
 /** A contract in sentences for a reviewer, one for each rule. */
 export function describeContract(contract: Contract): string[] {
@@ -207,12 +216,14 @@ function labelSentences(rules: readonly LabelRule[], write: (names: readonly str
 }
 
 function describeCheckpoints({ checkpoint = [] }: Partial<Contract>): string[] {
-  return (Array.isArray(checkpoint) ? checkpoint : [checkpoint]).map(({ when = [], reason }) =>
+  return (Array.isArray(checkpoint) ? checkpoint : [checkpoint]).map(({ when = [], reason, ask }) =>
     when.length === 0
-      ? `A person is asked: ${reason}.`
-      : `A person is asked if ${when.map(describeCondition).join(' and ')}${when.every(({ path }) => path !== undefined) ? '' : ', or that cannot be told'}: ${reason}.`,
+      ? `A person is asked: ${reason}.${answered(ask)}`
+      : `A person is asked if ${when.map(describeCondition).join(' and ')}${when.every(({ path }) => path !== undefined) ? '' : ', or that cannot be told'}: ${reason}.${answered(ask)}`,
   )
 }
+
+const answered = (ask: Partial<Ask> | undefined): string => (ask === undefined ? '' : ` ${describeAsk(ask)}`)
 
 const isObject = (value: JsonValue | undefined): value is Record<string, JsonValue> =>
   typeof value === 'object' && value !== null && !Array.isArray(value)

@@ -37,7 +37,7 @@ export function diffSessions(was: Session | null, is: Session, comparison: Compa
 }
 
 /** What neither narrows nor widens by itself. */
-const OTHERS = ['agent', 'phases', 'pricing'] as const satisfies readonly (keyof Session)[]
+const OTHERS = ['agent', 'phases', 'pricing', 'ask'] as const satisfies readonly (keyof Session)[]
 
 /** A limit that is new or lower blocks more; one that is gone or higher allows more. */
 function diffLimits(was: Limits, is: Limits): PlanChange[] {

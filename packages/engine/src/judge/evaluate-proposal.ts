@@ -6,8 +6,9 @@ import type { ReadResponse } from '../response/read-response.js'
 import type { ToolCall } from '../response/tool-call.js'
 import type { SessionState } from '../state/state.js'
 import { type Tally, tallyCall } from '../state/tally.js'
+import { type NewQuestion, newQuestion } from './asking.js'
 import { drawRecords } from './call-effects.js'
-import { judgeCall, type LadderResult, responseContext } from './judge-call.js'
+import { judgeCall, type LadderResult, responseContext, waits } from './judge-call.js'
 import type { Proposal, TakenDraw, Verdict } from './proposal.js'
 import { countProviderRuns, NO_RUNS } from './provider-run.js'
 import { recordDecision } from './record-decision.js'
@@ -25,16 +26,25 @@ export function evaluateProposal(proposal: Proposal): Verdict {
   const spends = proposal.shared === undefined ? NO_SPENDS : costDraws(proposal.plan, proposal.shared, cost)
   const results = judgeCalls(proposal, cost, runs.tally, spends)
   let blocked = 0
-  for (const { blocks } of results) if (blocks.length > 0) blocked++
-  const outcome = outcomeOf(results.length, blocked, gate)
+  let waiting = 0
+  for (const result of results) {
+    if (result.blocks.length > 0) blocked++
+    else if (waits(result)) waiting++
+  }
+  const outcome = outcomeOf(results.length, blocked + waiting, gate)
+  // Of a response that is rejected for another call, nobody is asked anything.
+  const asks = waiting > 0 && (gate !== 'reject_all' || blocked === 0)
   const registers = outcome === 'allowed' || outcome === 'partial'
   const isHashed = proposal.keepsHashes !== false || blocked > 0 || results.some(needsPerson)
   const happened = proposal.shared === undefined ? NO_SPENDS : [...spends, ...runs.draws]
   const decisions: Decision[] = []
   const records: LedgerCall[] = []
+  const questions: NewQuestion[] = []
   let resources = NOTHING_HELD
   for (const result of results) {
-    const { decision, record, holds } = recordDecision(proposal, result, registers, isHashed)
+    const question = asks ? questionOf(proposal, result) : null
+    if (question !== null) questions.push(question)
+    const { decision, record, holds } = recordDecision(proposal, result, { registers, isHashed, question })
     decisions.push(decision)
     records.push(record)
     if (holds.length > 0) resources = new Map(resources).set(result.pendingCallId, holds)
@@ -61,7 +71,8 @@ export function evaluateProposal(proposal: Proposal): Verdict {
     },
     resources,
     draws: proposal.shared === undefined ? NO_TAKEN : drawsTaken(happened, registers ? results : [], registers),
-    breaker: trips(proposal, outcome),
+    questions,
+    breaker: blocked > 0 && trips(proposal, outcome),
   }
 }
 
@@ -77,7 +88,7 @@ function drawsTaken(happened: readonly Draw[], results: readonly LadderResult[],
     taken.set(draw.id, { ...draw, amount, guarded: guarded || before?.guarded === true })
   }
   for (const draw of happened) add(draw, registers && draw.limit.counts === 'cost')
-  for (const { blocks, draws } of results) if (blocks.length === 0) for (const draw of draws.draws) add(draw, true)
+  for (const { draws, ...result } of results) if (isAllowed(result)) for (const draw of draws.draws) add(draw, true)
   return [...taken.values()].filter(({ amount }) => amount !== '0').sort((a, b) => (a.id < b.id ? -1 : 1))
 }
 
@@ -89,12 +100,14 @@ function judgeCalls(proposal: Proposal, cost: string, before: Tally, spends: rea
   const calls = callsToJudge(response)
   const spent = cost === '0' ? state.actualCost : addDecimals(state.actualCost, cost)
   const results: LadderResult[] = []
+  const taken = new Set<string>()
   let tally = before
   for (const call of calls) {
-    const result = judgeCall(proposal, shared, call, { tally, spent, spends })
+    const result = judgeCall(proposal, shared, call, { tally, spent, spends, taken })
     results.push(result)
     if (results.length === calls.length) break
-    if (result.blocks.length === 0) tally = tallyWith(tally, result, state)
+    if (isAllowed(result)) tally = tallyWith(tally, result, state)
+    else if (result.blocks.length === 0) tally = withTriggers(tally, result)
   }
   return results
 }
@@ -112,6 +125,24 @@ function hashOfReading(
     ({ call, argumentHash }) => [call.id, call.name, argumentHash ?? call.argumentsText] as const,
   )
   return sha256Hex(`${salt.length}:${salt}:${JSON.stringify([finishReason, content, calls])}`)
+}
+
+const isAllowed = (result: Pick<LadderResult, 'blocks' | 'asking'>): boolean =>
+  result.blocks.length === 0 && !waits(result)
+
+/** What a call asks people counts, though the call itself does not run. */
+const withTriggers = (tally: Tally, { asking }: LadderResult): Tally =>
+  asking?.standing.kind === 'new' ? { ...tally, checkpoints: tally.checkpoints + asking.triggers } : tally
+
+/** What a call asks people that has not been asked yet. */
+function questionOf(
+  { plan, state, salt, people, ids }: Proposal,
+  { blocks, asking, call }: LadderResult,
+): NewQuestion | null {
+  if (blocks.length > 0 || asking?.standing.kind !== 'new' || !people || call.arguments === null) return null
+  const { asked, hash, flow } = asking
+  const proposed = { id: call.id, tool: call.name, arguments: call.arguments, hash, flow }
+  return newQuestion(people, asked, proposed, { id: ids.sessionId, agent: state.agent, salt, planHash: plan.hash })
 }
 
 function tallyWith(tally: Tally, allowed: LadderResult, state: SessionState): Tally {

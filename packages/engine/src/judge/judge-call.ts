@@ -7,6 +7,7 @@ import type { ReadResponse } from '../response/read-response.js'
 import { type ResponseView, viewResponse } from '../response/response-view.js'
 import type { ToolCall } from '../response/tool-call.js'
 import type { Tally } from '../state/tally.js'
+import { type Asking, askingOf } from './asking.js'
 import { type Consequences, consequencesOf } from './call-effects.js'
 import { checkpointOf, triggeredCheckpoints } from './checkpoint.js'
 import { judgeByLadder } from './ladder.js'
@@ -17,6 +18,7 @@ import { type CallDraws, type Draw, drawsOf, NO_DRAWS } from './rules/draws.js'
 import type { AskedCheckpoint, CallContext, ResponseContext } from './rules/rule.js'
 import { applicable, sceneOf, unlessFailing } from './rules/scene.js'
 import { judgeSources, type SourceViolation } from './rules/sources.js'
+import { type AskedPeople, type Standing, standingOf } from './rules/standing.js'
 
 /** What the rules say of one call. */
 export interface LadderResult {
@@ -25,12 +27,24 @@ export interface LadderResult {
   readonly argumentHash: string | null
   readonly pendingCallId: string
   readonly blocks: readonly Block[]
+  /** Those that ask the program. */
   readonly checkpoints: readonly CheckpointTrigger[]
+  /** Null: the call asks no people. */
+  readonly asking: CallAsking | null
   readonly keys: CallContext['keys']
   readonly amounts: CallContext['amounts']
   readonly draws: CallDraws
   /** What the call may do to the session later; null if it is blocked. */
   readonly consequences: Consequences | null
+}
+
+/** What the rules of a call ask people, and how it stands to that. */
+export interface CallAsking {
+  readonly asked: AskedPeople
+  readonly triggers: number
+  readonly standing: Standing
+  readonly hash: string
+  readonly flow: CallFlow | null
 }
 
 /** What the response and the calls before this one add. */
@@ -39,6 +53,8 @@ export interface CallSituation {
   /** What the session has spent, this response included. */
   readonly spent: string
   readonly spends: readonly Draw[]
+  /** Questions that calls before this one stand for. */
+  readonly taken: Set<string>
 }
 
 /** Judges a call by all rules. */
@@ -46,7 +62,7 @@ export function judgeCall(
   proposal: Proposal,
   response: ResponseContext,
   call: ToolCall,
-  { tally, spent, spends }: CallSituation,
+  { tally, spent, spends, taken }: CallSituation,
 ): LadderResult {
   const { plan, state, salt } = proposal
   const args = call.arguments
@@ -58,14 +74,14 @@ export function judgeCall(
   const pendingCallId = proposal.ids.pendingCallId(call.index)
   const isCompared = plan.session.session_limits?.loop_detection !== undefined
   const isHashed = args !== null && (isCompared || state.refused !== undefined || proposal.keepsHashes !== false)
-  const argumentHash = isHashed ? saltedHash(salt, args) : null
+  let argumentHash = isHashed ? saltedHash(salt, args) : null
   const keys = args === null || contract === null ? NO_KEYS : keysOf(contract, args, salt)
   const amounts = args === null || contract === null ? NO_AMOUNTS : amountsOf(contract, args, keys)
   const shared = proposal.shared ?? null
   const draws = shared === null ? NO_DRAWS : drawsOf(plan, shared, call.name, { args, scene })
   const flow = args === null || contract === null ? null : flowFor(proposal, contract, call)
   const sourceViolations = args === null || contract === null ? [] : violationsOf(plan, contract, flow, args)
-  const checkpoints =
+  const triggers =
     args === null || proposal.asks === false
       ? []
       : triggeredCheckpoints(
@@ -74,6 +90,20 @@ export function judgeCall(
           sourceViolations,
           scene,
         )
+  const { people: asked, triggers: askedTriggers, client } = whomItAsks(proposal, written, call, triggers)
+  if (asked !== null && args !== null) argumentHash ??= saltedHash(salt, args)
+  const asking =
+    asked === null || argumentHash === null
+      ? null
+      : {
+          asked,
+          triggers: askedTriggers,
+          flow,
+          hash: argumentHash,
+          standing: stands(proposal, asked, call, argumentHash, taken),
+        }
+  const checkpoints = asking === null ? triggers : client
+  const counted = asking === null || asking.standing.kind === 'new' ? triggers : client
   const blocks = judgeByLadder(
     {
       tool: call.name,
@@ -90,7 +120,8 @@ export function judgeCall(
       amounts,
       draws,
       spends,
-      checkpoints: checkpoints.length === 0 ? NO_CHECKPOINTS : checkpoints.map((trigger) => askedOf(written, trigger)),
+      checkpoints: counted.length === 0 ? NO_CHECKPOINTS : counted.map((trigger) => askedOf(written, trigger)),
+      standing: asking?.standing ?? null,
       sourceViolations,
       response,
       salt,
@@ -106,8 +137,46 @@ export function judgeCall(
   )
   const isAllowed = blocks.length === 0 && args !== null
   const consequences = isAllowed ? consequencesOf(contract, args, { amounts, keys, draws, salt }) : null
-  return { call, contract, argumentHash, pendingCallId, blocks, checkpoints, keys, amounts, draws, consequences }
+  return {
+    call,
+    contract,
+    argumentHash,
+    pendingCallId,
+    blocks,
+    checkpoints,
+    asking,
+    keys,
+    amounts,
+    draws,
+    consequences,
+  }
 }
+
+const NOBODY_ASKED = (client: readonly CheckpointTrigger[]): Asking => ({ people: null, triggers: 0, client })
+
+function whomItAsks(
+  { people, plan, state, nowMs }: Proposal,
+  contract: PreparedContract | undefined,
+  call: ToolCall,
+  checkpoints: readonly CheckpointTrigger[],
+): Asking {
+  if (people === undefined) return NOBODY_ASKED(checkpoints)
+  return askingOf(plan, state, { tool: call.name, contract, checkpoints }, nowMs)
+}
+
+function stands(
+  { people, state, nowMs }: Proposal,
+  asked: AskedPeople,
+  { id, name }: ToolCall,
+  hash: string,
+  taken: Set<string>,
+): Standing {
+  return standingOf(people ?? null, state, asked, { id, tool: name, hash, nowMs }, taken)
+}
+
+/** True of an allowed call that has to wait for people. */
+export const waits = ({ blocks, asking }: Pick<LadderResult, 'blocks' | 'asking'>): boolean =>
+  blocks.length === 0 && asking !== null && asking.standing.kind !== 'approved'
 
 const NO_CHECKPOINTS: readonly AskedCheckpoint[] = []
 

@@ -22,7 +22,7 @@ import {
 import { keyUnusable } from './rules/keys.js'
 import { preconditionNotMet, resourceHeld } from './rules/order.js'
 import { ambiguousPhase, illegalPhase } from './rules/phase.js'
-import { checkpointBudget, refusedBefore, riskGate } from './rules/risk.js'
+import { checkpointBudget, questionDenied, questionExpired, refusedBefore, riskGate } from './rules/risk.js'
 import type { CallContext, Rule } from './rules/rule.js'
 import { bindingNotFound, refMismatch, resourceUnnamed, sourceMismatch } from './rules/values.js'
 
@@ -58,6 +58,8 @@ export const LADDER: readonly { readonly reason: BlockReason; readonly rule: Rul
   { reason: 'envelope_violation', rule: envelopeViolation },
   { reason: 'risk_gate_blocked', rule: riskGate },
   { reason: 'checkpoint_denied', rule: refusedBefore },
+  { reason: 'checkpoint_denied', rule: questionDenied },
+  { reason: 'checkpoint_timeout', rule: questionExpired },
   { reason: 'checkpoint_budget_exceeded', rule: checkpointBudget },
 ]
 

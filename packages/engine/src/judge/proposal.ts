@@ -13,8 +13,10 @@ import type { ResourceMode } from '../contract/resource.js'
 import type { ReadResponse } from '../response/read-response.js'
 import type { ProposalFacts } from '../state/apply-proposal.js'
 import type { SessionState } from '../state/state.js'
+import type { NewQuestion } from './asking.js'
 import type { HeldResource } from './call-effects.js'
 import type { Draw, SharedCounts } from './rules/draws.js'
+import type { People } from './rules/standing.js'
 
 /** A model's response with everything that its verdict depends on. */
 export interface Proposal {
@@ -49,6 +51,11 @@ export interface Proposal {
   /** False in shadow mode, where no person is asked. */
   readonly asks?: boolean | undefined
   /**
+   * The people whom checkpoints with `ask` ask. Null: none can be asked here. Absent in trials, where they count as
+   * checkpoints of the program.
+   */
+  readonly people?: People | null | undefined
+  /**
    * False if allowed calls are neither stored nor run by a wrapper. Arguments are then hashed only for rules that
    * compare them and for reported blocks, because two hashes are a sixth of the cost of a verdict.
    */
@@ -65,6 +72,8 @@ export interface Verdict {
   readonly resources: ReadonlyMap<string, readonly HeldResource[]>
   /** What is taken of limits that sessions share, each once. */
   readonly draws: readonly TakenDraw[]
+  /** What people are asked from now on. */
+  readonly questions: readonly NewQuestion[]
   /** The circuit breaker has tripped: the session must be killed. */
   readonly breaker: boolean
 }

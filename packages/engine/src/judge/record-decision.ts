@@ -1,8 +1,11 @@
-import type { Decision, LedgerCall } from '@countersign/protocol'
+import type { Decision, DecisionQuestion, LedgerCall, LedgerQuestion } from '@countersign/protocol'
 import { saltedHash, sha256Hex } from '../json/hash.js'
+import type { StateQuestion } from '../state/questions.js'
+import type { NewQuestion } from './asking.js'
 import { callRecord, type HeldResource } from './call-effects.js'
-import type { LadderResult } from './judge-call.js'
+import { type CallAsking, type LadderResult, waits } from './judge-call.js'
 import type { Proposal } from './proposal.js'
+import { waitingText } from './rules/question-texts.js'
 
 /** One call, decided: what goes on the wire, what the ledger records, what the call holds. */
 export interface RecordedDecision {
@@ -15,10 +18,12 @@ export interface RecordedDecision {
 export function recordDecision(
   proposal: Proposal,
   result: LadderResult,
-  registers: boolean,
-  isHashed: boolean,
+  { registers, isHashed, question }: Recording,
 ): RecordedDecision {
-  const { call, contract, blocks, checkpoints } = result
+  const { call, contract, blocks, checkpoints, asking } = result
+  if (asking !== null && waits(result) && (question !== null || asking.standing.kind === 'waiting')) {
+    return waitingCall(result, asking, question)
+  }
   const isAllowed = blocks.length === 0
   const isRegistered = isAllowed && registers
   const pendingCallId = isRegistered ? result.pendingCallId : null
@@ -41,9 +46,89 @@ export function recordDecision(
     output_paths: isRegistered ? [...(contract?.outputPaths ?? [])] : [],
     commit_requirement: level,
   }
+  if (!isAllowed && asking !== null) notOf(decision, asking)
   if (!isRegistered || result.consequences === null) return { decision, record: callRecord(decision), holds: [] }
   const { effects, holds } = result.consequences
-  return { decision, record: callRecord(decision, effects), holds }
+  if (asking?.standing.kind !== 'approved') return { decision, record: callRecord(decision, effects), holds }
+  const { id, cardNo, cardHash, hash } = asking.standing.question
+  decision.approval = { question_id: id, card_no: cardNo }
+  const used = { step: 'used', question_id: id, card_no: cardNo, card_hash: cardHash, asked_hash: hash } as const
+  return { decision, record: { ...callRecord(decision, effects), question: used }, holds }
+}
+
+/** What is decided beside the call itself. */
+export interface Recording {
+  readonly registers: boolean
+  readonly isHashed: boolean
+  /** The question that the call asks from now on. */
+  readonly question: NewQuestion | null
+}
+
+/** A call that is blocked for what became of its question names it. */
+function notOf(decision: Decision, { standing }: CallAsking): void {
+  if (standing.kind === 'refused' || standing.kind === 'ended') decision.question = shownQuestion(standing.question)
+}
+
+const shownQuestion = (question: StateQuestion): DecisionQuestion => ({
+  question_id: question.id,
+  state: question.state,
+  have: question.yes.length,
+  needed: question.needed,
+  expires_at: question.until,
+})
+
+/** A call that people are asked about is not registered: it holds nothing, and nobody waits for its receipt. */
+function waitingCall(
+  { call, contract }: LadderResult,
+  { asked, standing, triggers, hash }: CallAsking,
+  question: NewQuestion | null,
+): RecordedDecision {
+  const before = standing.kind === 'waiting' ? standing : null
+  const shown: DecisionQuestion =
+    before === null
+      ? {
+          question_id: question?.id ?? '',
+          state: 'waiting',
+          have: 0,
+          needed: asked.needed,
+          expires_at: asked.expiresAt,
+        }
+      : { ...shownQuestion(before.question), ...(before.edited && { edited: true as const }) }
+  const decision: Decision = {
+    index: call.index,
+    call_id: call.id,
+    tool_name: call.name,
+    decision: 'block',
+    pending_call_id: null,
+    idempotency_key: null,
+    argument_hash: hash,
+    reason: null,
+    reasons: [],
+    remedy: waitingText(call.name, shown.question_id),
+    failures: [],
+    contract_file: contract?.file ?? null,
+    checkpoint_required: false,
+    checkpoints: [],
+    output_paths: [],
+    commit_requirement: contract?.commitRequirement ?? 'executed',
+    question: shown,
+  }
+  return { decision, record: { ...callRecord(decision), question: recordOf(shown, question, triggers) }, holds: [] }
+}
+
+function recordOf(shown: DecisionQuestion, question: NewQuestion | null, triggers: number): LedgerQuestion {
+  if (question === null) return { step: 'waiting', question_id: shown.question_id }
+  const { id, card, cardHash, rulesHash } = question
+  return {
+    step: 'asked',
+    question_id: id,
+    card_no: card.card_no,
+    card_hash: cardHash,
+    rules_hash: rulesHash,
+    triggers,
+    needed: card.needed,
+    expires_at: card.expires_at,
+  }
 }
 
 /** Stands in for a hash that is not needed. */

@@ -14,6 +14,7 @@ import {
   reaches,
   verifyLinks,
 } from './verify-links.js'
+import { checkQuestions } from './verify-questions.js'
 
 /** Appends an event to its session's chain. */
 export function chainEvent(prev: LedgerHead | null, sessionId: string, event: SessionEvent): ChainedEvent {
@@ -75,6 +76,7 @@ export function createExportCheck(
 ): ExportCheck {
   const links = checkLinks(SESSION_LINKS)
   const usable = planOf({ compiled_hash, compiled_session }, known)
+  const questions = checkQuestions()
   let state: SessionState | null = null
   let createdWith: unknown
   return {
@@ -83,6 +85,8 @@ export function createExportCheck(
       if (problem !== null) return { ok: false, brokenAt: (links.head()?.seq ?? 0) + 1, problem }
       if (event.session_id !== session_id)
         return { ok: false, brokenAt: event.seq, problem: 'the event belongs to another session' }
+      const asked = questions.add(event as unknown as SessionEvent)
+      if (asked !== null) return { ok: false, brokenAt: event.seq, problem: asked }
       if (event.seq === 1) createdWith = event.body.compiled_hash
       // A plan that the session was not created with would fold to anything.
       if ('problem' in usable || createdWith !== compiled_hash) return null

@@ -2,6 +2,8 @@ import type { SessionEvent } from '@countersign/protocol'
 import type { Plan } from '../contract/plan.js'
 import { applyProposal } from './apply-proposal.js'
 import { applyReceipts } from './apply-receipts.js'
+import { copyState } from './copy-state.js'
+import { type Questions, withAnswer, withdrawn, withEnd, withNewCard } from './questions.js'
 import { initialState } from './session-start.js'
 import type { SessionState } from './state.js'
 
@@ -18,14 +20,20 @@ export function applyEvent(state: SessionState, event: SessionEvent, plan: Plan)
       return blocked(state)
     case 'claimed':
       return claimed(state, event.body)
+    case 'answered':
+      return asked(state, (questions) => withAnswer(questions, event.body))
+    case 'question_changed':
+      return asked(state, (questions) => withNewCard(questions, event.body))
+    case 'question_ended':
+      return asked(state, (questions) => withEnd(questions, event.body))
     case 'label':
       return withLabels(state, [event.body.label])
     case 'tool_filter':
       return controlled({ ...state, toolFilter: event.body.tools })
     case 'bypass':
-      return controlled({ ...state, status: state.status === 'KILLED' ? 'KILLED' : 'COMPROMISED' })
+      return stopped(state, state.status === 'KILLED' ? 'KILLED' : 'COMPROMISED')
     case 'killed':
-      return controlled({ ...state, status: 'KILLED' })
+      return stopped(state, 'KILLED')
     case 'recovered':
       return recovered(state, event.body)
     case 'ended':
@@ -64,6 +72,13 @@ function claimed(state: SessionState, body: Extract<SessionEvent, { type: 'claim
   )
   return { ...state, open: { ...state.open, calls } }
 }
+
+/** An answer opens nothing by itself: prepared requests stay as they are. */
+const asked = (state: SessionState, change: (questions: Questions) => Questions): SessionState =>
+  state.questions === undefined ? state : { ...copyState(state), questions: change(state.questions) }
+
+const stopped = (state: SessionState, status: 'KILLED' | 'COMPROMISED'): SessionState =>
+  controlled({ ...copyState(state), status, questions: withdrawn(state.questions) })
 
 /** What is allowed has changed without a step: requests prepared earlier become stale. */
 const controlled = (state: SessionState): SessionState => ({ ...state, controlRevision: state.controlRevision + 1 })

@@ -4,6 +4,7 @@ import { addDecimals, compareDecimals } from '../json/decimal.js'
 import { lookUp, setEntry } from '../json/look-up.js'
 import { copyState, type Mutable, pendingCall } from './copy-state.js'
 import { changeOpenings, countKeys, withoutProofs } from './kept-values.js'
+import { questionsAfter, triggersOf } from './questions.js'
 import type { RegisteredCall, SessionState } from './state.js'
 import { MINUTE_MS } from './state.js'
 
@@ -23,11 +24,13 @@ export function applyProposal(
   }
   // A response without calls neither continues nor ends a series of blocks.
   if (body.outcome === 'allowed') next.consecutiveBlocks = 0
-  else if (body.outcome !== 'no_calls') {
+  else if (body.outcome !== 'no_calls' && body.calls.some(isBlocked)) {
     next.consecutiveBlocks += 1
     next.totalBlocks += 1
   }
   if (body.provider_calls !== undefined) countProviderCalls(next, body.provider_calls, at, plan)
+  next.questions = questionsAfter(next.questions, body.calls, at)
+  if (next.questions !== undefined) next.checkpointsTriggered += triggersOf(body.calls)
   const calls = body.calls.filter(isRegistered)
   if (calls.length === 0) return next
   if (state.open !== null) throw new Error('a proposal registered calls while another was open')
@@ -72,6 +75,9 @@ function countProviderCalls(next: Mutable<SessionState>, calls: readonly Provide
   next.labels = [...next.labels, ...missing]
   next.controlRevision += 1
 }
+
+/** A call that waits for people is neither blocked nor allowed. */
+const isBlocked = ({ decision, question }: LedgerCall): boolean => decision === 'block' && question === undefined
 
 const isRegistered = (call: LedgerCall): call is RegisteredCall =>
   call.pending_call_id !== null && call.argument_hash !== null

@@ -35,6 +35,8 @@ export function copyState(state: SessionState): Mutable<SessionState> {
     offeredTools: state.offeredTools,
     checkpointsTriggered: state.checkpointsTriggered,
     refused: state.refused,
+    asks: state.asks,
+    questions: state.questions,
     consecutiveBlocks: state.consecutiveBlocks,
     totalBlocks: state.totalBlocks,
     consecutiveErrors: state.consecutiveErrors,

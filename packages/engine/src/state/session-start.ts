@@ -32,6 +32,7 @@ export function initialState(plan: Plan, { at, body }: CreatedEvent): SessionSta
     toolFilter: null,
     offeredTools: body.workflow?.tools ?? null,
     checkpointsTriggered: 0,
+    ...(body.asks !== undefined && { asks: body.asks }),
     consecutiveBlocks: 0,
     totalBlocks: 0,
     consecutiveErrors: 0,

@@ -1,4 +1,5 @@
 import type { CompletedStep, EvidenceLevel, Fact, LedgerCall, Opening, SessionStatus } from '@countersign/protocol'
+import type { Questions } from './questions.js'
 
 /** An allowed call, which counts from now on. */
 export interface RegisteredCall extends LedgerCall {
@@ -95,6 +96,10 @@ export interface SessionState {
   readonly checkpointsTriggered: number
   /** Calls that a person has refused. Absent until there is one. */
   readonly refused?: readonly { readonly tool: string; readonly hash: string }[] | undefined
+  /** Every checkpoint asks people. Absent: only those that say so. */
+  readonly asks?: 'people' | undefined
+  /** What people were asked. Absent until there is something. */
+  readonly questions?: Questions | undefined
   readonly consecutiveBlocks: number
   readonly totalBlocks: number
   readonly consecutiveErrors: number

@@ -1,7 +1,6 @@
 import { z } from 'zod'
 import { LIMITS } from '../base/limits.js'
 import { GROUP_PATTERN } from '../base/roles.js'
-import { pathSchema } from './condition.js'
 
 const UNIT_SECONDS = { s: 1, m: 60, h: 3_600, d: 86_400 } as const
 const SPAN = /^([1-9][0-9]{0,5})([smhd])$/
@@ -29,11 +28,6 @@ export const askedRoleSchema = z
 export const selfSchema = z.enum(['confirm', 'never'])
 export type Self = z.infer<typeof selfSchema>
 
-/** How an answer may change an argument: a smaller number, fewer elements, another value of its list. */
-export const EDITS = ['lower', 'fewer', 'one_of'] as const
-export const editSchema = z.strictObject({ path: pathSchema, to: z.enum(EDITS) })
-export type Edit = z.infer<typeof editSchema>
-
 const who = {
   role: askedRoleSchema.default('approver'),
   /** How many different people have to say yes. */
@@ -51,16 +45,8 @@ const who = {
     .default([]),
 }
 
-/** Whom session.yaml asks wherever a checkpoint does not say. */
-export const sessionAskSchema = z.strictObject(who)
-
-/** Whom a checkpoint asks, and how. */
-export const askSchema = z.strictObject({
-  ...who,
-  edit: z.array(editSchema).min(1).max(LIMITS.editsPerAsk).optional(),
-  /** Where `sources` asks: a yes may also cover later calls whose value comes from the same place of the same record. */
-  endorse: z.strictObject({ most: z.int().min(1).max(100), for: spanSchema }).optional(),
-})
+/** Whom a checkpoint asks, and how; in session.yaml, whom every checkpoint asks that does not say. */
+export const askSchema = z.strictObject(who)
 export type Ask = z.infer<typeof askSchema>
 
 export const selfOf = ({ self, count }: Pick<Ask, 'self' | 'count'>): Self => self ?? (count > 1 ? 'never' : 'confirm')

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { agentSchema, toolNameSchema } from '../base/ids.js'
 import { LIMITS } from '../base/limits.js'
-import { sessionAskSchema } from './ask.js'
+import { askSchema } from './ask.js'
 import { argumentRuleSchema, CONDITIONAL, nameSchema, schemaDocumentSchema } from './condition.js'
 import {
   aggregateSchema,
@@ -122,7 +122,7 @@ export const sessionDefinitionSchema = z.strictObject({
   hours: z.union([hoursSchema, listOf(hoursSchema).min(1)]).optional(),
   provider_constraints: providerConstraintsSchema.optional(),
   surprise: surpriseLevelSchema.optional(),
-  ask: sessionAskSchema.optional(),
+  ask: askSchema.optional(),
 })
 export type SessionDefinition = z.input<typeof sessionDefinitionSchema>
 

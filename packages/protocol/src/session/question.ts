@@ -2,7 +2,8 @@ import { z } from 'zod'
 import { environmentSchema, hashSchema, timeSchema } from '../base/ids.js'
 import { jsonObjectSchema } from '../base/json.js'
 import { LIMITS } from '../base/limits.js'
-import { editSchema, selfSchema } from '../contract/ask.js'
+import { selfSchema } from '../contract/ask.js'
+import { pathSchema } from '../contract/condition.js'
 
 /**
  * `waiting`: too few answers yet. `approved`: a proposal of the same call may use it until `usable_until`. `used`: the call
@@ -31,6 +32,11 @@ export type QuestionCause = z.infer<typeof questionCauseSchema>
 export const eligibleSchema = z.array(z.array(z.strictObject({ role: z.string(), from: timeSchema })))
 export type Eligible = z.infer<typeof eligibleSchema>
 
+/** How an answer may change an argument: a smaller number, fewer elements, another value of its list. */
+export const EDITS = ['lower', 'fewer', 'one_of'] as const
+export const editSchema = z.strictObject({ path: pathSchema, to: z.enum(EDITS) })
+export type Edit = z.infer<typeof editSchema>
+
 /** What a rule asks. `rule` is `tool#0` for a checkpoint of a contract, or `tool#risk`, `tool#source`, `tool#unusual`. */
 export const askedRuleSchema = z.strictObject({
   rule: z.string(),
@@ -38,6 +44,8 @@ export const askedRuleSchema = z.strictObject({
   /** What of the arguments to look at. */
   context: z.array(z.strictObject({ label: z.string(), path: z.string() })),
 })
+
+export type AskedRule = z.infer<typeof askedRuleSchema>
 
 /** All that a person decides about. An answer names its hash, so that it counts for nothing else. */
 export const questionCardSchema = z.strictObject({

@@ -1,4 +1,5 @@
 import { LIMITS } from '@countersign/protocol'
+import { expiredText, notAskedText, refusedText, usedText, withdrawnText } from './question-texts.js'
 import { advised, block, quoted, type Rule, type ToolRule } from './rule.js'
 
 /** What `risk_defaults` says about the tool's side effect, unless the contract has its own gate. */
@@ -24,6 +25,32 @@ export const refusedBefore: Rule = ({ tool, contract, state, checkpoints, argume
       asked.map(({ message }) => ({ message })),
     ),
   })
+}
+
+/** What people were asked about the call has ended without a yes, or they cannot be asked. */
+export const questionDenied: Rule = ({ tool, contract, standing }) => {
+  switch (standing?.kind) {
+    case 'refused':
+      return block('checkpoint_denied', contract, { detail: 'denied', remedy: refusedText(tool, standing.note) })
+    case 'not_asked':
+      return block('checkpoint_denied', contract, { detail: standing.detail, remedy: notAskedText(tool) })
+    case 'ended': {
+      const { id, state } = standing.question
+      if (state === 'used') return block('checkpoint_denied', contract, { detail: state, remedy: usedText(tool, id) })
+      if (state !== 'withdrawn') return null
+      return block('checkpoint_denied', contract, { detail: state, remedy: withdrawnText(tool, id) })
+    }
+    default:
+      return null
+  }
+}
+
+/** Nobody answered in time, or the answer was not used in time. */
+export const questionExpired: Rule = ({ tool, contract, standing }) => {
+  if (standing?.kind !== 'ended') return null
+  const { id, state } = standing.question
+  if (state === 'used' || state === 'withdrawn') return null
+  return block('checkpoint_timeout', contract, { detail: 'expired', remedy: expiredText(tool, id) })
 }
 
 /** The number of checkpoints in a session is limited; the call that would exceed it is blocked. */

@@ -19,6 +19,7 @@ import type { Amounts } from './amounts.js'
 import type { CallKeys } from './call-keys.js'
 import type { CallDraws, Draw, SharedCounts } from './draws.js'
 import type { SourceViolation } from './sources.js'
+import type { Standing } from './standing.js'
 
 /** A rule says why one call must be blocked, or null. It is pure. */
 export type Rule = (context: CallContext) => Block | null
@@ -59,6 +60,8 @@ export interface CallContext extends ToolContext {
   /** What the cost of the response takes of shared limits. */
   readonly spends: readonly Draw[]
   readonly checkpoints: readonly AskedCheckpoint[]
+  /** How the call stands to what it asks people; null: it asks none. */
+  readonly standing: Standing | null
   readonly sourceViolations: readonly SourceViolation[]
   readonly response: ResponseContext
   readonly salt: string

@@ -137,6 +137,7 @@ export function createLocalSession(options: LocalSessionOptions, start?: Session
       responseHash: NO_DIGEST,
       evidence: options.commitOnReport() ? 'reported' : 'contract',
       asks: !options.watches,
+      people: null,
       keepsHashes: options.keepsHashes,
     })
   }

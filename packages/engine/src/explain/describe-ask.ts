@@ -1,0 +1,15 @@
+import { type Ask, selfOf } from '@countersign/protocol'
+
+/** Who answers, as a sentence: `Answered by 2 members of finance within 24h.` */
+export function describeAsk(ask: Partial<Ask>): string {
+  const { role = 'approver', count = 1, window = '24h', escalate = [] } = ask
+  const isNever = selfOf({ self: ask.self, count }) === 'never'
+  const own = isNever ? ', not by the person whom the session acts for' : ''
+  const later = escalate.map((step) => `; after ${step.after} also by ${members(step.role, 1)}`).join('')
+  return `Answered by ${members(role, count)} within ${window}${own}${later}.`
+}
+
+function members(role: string, count: number): string {
+  if (role === 'owner' || role === 'approver') return count === 1 ? `an ${role}` : `${count} ${role}s`
+  return count === 1 ? `a member of ${role}` : `${count} members of ${role}`
+}
