@@ -126,6 +126,17 @@ export const NESTED_KEY_MEANINGS: Readonly<Record<string, string>> = {
   'checkpoint.context': 'what the person sees of the call, beside its arguments',
   'checkpoint.context.label': 'what the value is called',
   'checkpoint.context.path': 'where it is in the arguments',
+  'checkpoint.ask':
+    'asks members of the tenant, and the question outlives the program; without it, the callback of the program is asked',
+  'checkpoint.ask.role': 'who answers: `owner`, `approver` (owners, too), or the name of a group',
+  'checkpoint.ask.count': 'how many different people have to say yes, at most 5',
+  'checkpoint.ask.self':
+    'whether the person whom the session acts for may answer: `confirm` lets them, and the record says so; `never` needs a proven principal. Without it, `confirm` for a count of 1, else `never`',
+  'checkpoint.ask.window': 'how long the question waits, such as `30m`, `24h` or `7d`: from 30 seconds to 30 days',
+  'checkpoint.ask.remind': 'when people are reminded, in percent of the window',
+  'checkpoint.ask.escalate': 'who is asked as well when nobody has decided; at most 3',
+  'checkpoint.ask.escalate.after': 'how long after the question',
+  'checkpoint.ask.escalate.role': 'who is asked then, as in `role`',
   'policy.cedar':
     'the policy, in [Cedar](policies.md); an SDK that judges by it needs the package `@cedar-policy/cedar-wasm`',
   'hours.time_zone': 'an IANA name such as `Europe/Berlin`',
@@ -137,6 +148,15 @@ export const NESTED_KEY_MEANINGS: Readonly<Record<string, string>> = {
   'phases.name': 'the name of the phase',
   'phases.initial': '`true`: sessions begin here',
   'phases.terminal': '`true`: sessions may end here',
+  'ask.role': 'who answers: `owner`, `approver` (owners, too), or the name of a group',
+  'ask.count': 'how many different people have to say yes, at most 5',
+  'ask.self':
+    'whether the person whom the session acts for may answer: `confirm` lets them, and the record says so; `never` needs a proven principal. Without it, `confirm` for a count of 1, else `never`',
+  'ask.window': 'how long the question waits, such as `30m`, `24h` or `7d`: from 30 seconds to 30 days',
+  'ask.remind': 'when people are reminded, in percent of the window',
+  'ask.escalate': 'who is asked as well when nobody has decided; at most 3',
+  'ask.escalate.after': 'how long after the question',
+  'ask.escalate.role': 'who is asked then, as in `role`',
   'session_limits.max_steps': 'committed steps',
   'session_limits.max_tool_calls': 'allowed calls of all tools',
   'session_limits.max_cost_per_session': 'what the model calls may cost, by `pricing`',

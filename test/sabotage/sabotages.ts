@@ -7,6 +7,7 @@ import { guaranteeSabotages } from './guarantees.js'
 import { learnSabotages } from './learn.js'
 import { principalSabotages } from './principals.js'
 import { protocolSabotages } from './protocol.js'
+import { questionSabotages } from './questions.js'
 import { ruleSabotages } from './rules.js'
 import { sdkSabotages } from './sdk.js'
 import { serverSabotages } from './server.js'
@@ -43,6 +44,7 @@ export const SABOTAGES: readonly Sabotage[] = [
   serverSabotages,
   accountSabotages,
   peopleSabotages,
+  questionSabotages,
   principalSabotages,
   archiveSabotages,
   wireSabotages,

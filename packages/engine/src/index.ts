@@ -220,6 +220,7 @@ export {
   type ProvenPrincipal,
   toldPrincipal,
 } from './state/principal.js'
+export { isOpenAt, type StateQuestion } from './state/questions.js'
 export { type CreatedEvent, initialState } from './state/session-start.js'
 export { forbiddenTools, snapshotOf } from './state/snapshot.js'
 export type { OpenStep, PendingCall, SessionState } from './state/state.js'

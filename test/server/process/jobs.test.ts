@@ -228,6 +228,11 @@ const AGED_ROWS: Record<string, [table: string, columns: string, values: string]
     'tenant_id, issuer, jti_hash, session_id, expires_at',
     "tenant, 'aged', id, 'aged', at",
   ],
+  notices: [
+    'deliveries',
+    'tenant_id, question_id, kind, channel, recipient, created_at',
+    "tenant, 'aged', 'asked', 'mail', id, at",
+  ],
   content: ['content', 'tenant_id, session_id, kind, ref, body, created_at', "tenant, 'aged', 'reason', id, '{}', at"],
   captures: [
     'captures',

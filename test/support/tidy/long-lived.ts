@@ -15,6 +15,7 @@ export const BOUNDED_OTHERWISE: Readonly<Record<string, string>> = {
   'context/plan-cost.ts': 'goes with the plan that it belongs to',
   'context/plans-in-place.ts': 'one name for each plan that is being prepared',
   'entry/authenticate.ts': 'one key for each connection',
+  'questions/session-questions.ts': 'one number for each tenant whose requests wait',
   'entry/senders.ts': 'one tenant and what proved it for each connection',
   'context/json-body.ts': 'one for each shape of the protocol',
   'base/work/admission-limit.ts': 'requests that wait, which connections bound',

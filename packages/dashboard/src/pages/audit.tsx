@@ -70,6 +70,9 @@ export const ACTIONS: Record<AuditEntry['action'], string> = {
   label_added: 'Label added',
   content_erased: 'Content erased',
   run_started: 'Backtest started',
+  question_approved: 'Question approved',
+  question_denied: 'Question denied',
+  question_asked_again: 'Question put again',
 }
 
 const ACTION_OPTIONS = [

@@ -1,7 +1,7 @@
-import { type Ask, selfOf } from '@countersign/protocol'
+import { selfOf, type WrittenAsk } from '@countersign/protocol'
 
 /** Who answers, as a sentence: `Answered by 2 members of finance within 24h.` */
-export function describeAsk(ask: Partial<Ask>): string {
+export function describeAsk(ask: WrittenAsk): string {
   const { role = 'approver', count = 1, window = '24h', escalate = [] } = ask
   const isNever = selfOf({ self: ask.self, count }) === 'never'
   const own = isNever ? ', not by the person whom the session acts for' : ''

@@ -1,11 +1,11 @@
 import type {
   AggregateBound,
   ArgumentRule,
-  Ask,
   Contract,
   JsonValue,
   LabelRule,
   Precondition,
+  WrittenAsk,
 } from '@countersign/protocol'
 import { describeOrigin } from '../contract/source-rule.js'
 import { describeCondition, describeInvariant, forKey, show, TYPES, underConditions } from './condition-words.js'
@@ -223,7 +223,7 @@ function describeCheckpoints({ checkpoint = [] }: Partial<Contract>): string[] {
   )
 }
 
-const answered = (ask: Partial<Ask> | undefined): string => (ask === undefined ? '' : ` ${describeAsk(ask)}`)
+const answered = (ask: WrittenAsk | undefined): string => (ask === undefined ? '' : ` ${describeAsk(ask)}`)
 
 const isObject = (value: JsonValue | undefined): value is Record<string, JsonValue> =>
   typeof value === 'object' && value !== null && !Array.isArray(value)

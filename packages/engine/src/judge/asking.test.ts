@@ -1,225 +1,50 @@
-import type { JsonObject, LedgerBody, LedgerCall, QuestionCard, SessionEvent } from '@countersign/protocol'
+import type { JsonObject } from '@countersign/protocol'
 import { describe, expect, test } from 'vitest'
+import {
+  ASKING_CONTRACTS,
+  first,
+  PAY,
+  questionOf,
+  SALT,
+  askingSession as session,
+  stateOf,
+} from '../../../../test/support/model/asking-session.js'
 import { proves } from '../../../../test/support/proves.js'
 import { compilePlan } from '../compile/compile-plan.js'
 import { saltedHash } from '../json/hash.js'
-import { chainEvent, verifyExport } from '../ledger/chain.js'
-import { readResponse } from '../response/read-response.js'
-import { applyEvent } from '../state/apply-event.js'
-import { initialState } from '../state/session-start.js'
-import type { SessionState } from '../state/state.js'
-import { usableUntil } from './asking.js'
-import { evaluateProposal } from './evaluate-proposal.js'
-import type { Proposal, Verdict } from './proposal.js'
-import type { People } from './rules/standing.js'
-
-const START = Date.parse('2026-01-01T00:00:00.000Z')
-const SALT = 'salt'
-
-const CONTRACTS = [
-  {
-    tool: 'pay',
-    side_effect: 'financial',
-    arguments: { type: 'object' },
-    aggregates: [{ name: 'paid', path: '$.amount', lte: 1_000 }],
-    checkpoint: [
-      { when: [{ path: '$.amount', gt: 200 }], reason: 'large payment', ask: { role: 'finance', window: '24h' } },
-      {
-        when: [{ path: '$.amount', gt: 900 }],
-        reason: 'very large',
-        ask: { role: 'approver', count: 2, window: '4h' },
-      },
-    ],
-  },
-  { tool: 'look', side_effect: 'read' },
-  { tool: 'send', side_effect: 'write', checkpoint: { reason: 'mail', ask: { self: 'confirm' } } },
-]
-
-/** A session without a service: proposals are judged and folded, and people answer as the service would let them. */
-function session({
-  people = {},
-  contracts = CONTRACTS,
-}: {
-  people?: Partial<People> | null
-  contracts?: unknown[]
-} = {}) {
-  const compiled = compilePlan({
-    contracts: contracts.map((value, index) => ({ file: `${index}.yaml`, value })),
-    session: { file: 'session.yaml', value: { session_limits: { circuit_breaker: { consecutive_blocks: 3 } } } },
-  })
-  if (!compiled.ok) throw new Error(JSON.stringify(compiled))
-  const { plan, compiled_hash, compiled_session } = compiled
-  let nowMs = START
-  let made = 0
-  const at = () => new Date(nowMs).toISOString()
-  const created = {
-    type: 'created',
-    at: at(),
-    body: {
-      agent: 'buyer',
-      environment: null,
-      holder_id: 'h',
-      compiled_hash,
-      plan_source: 'client',
-      unmatched_policy: 'block',
-      capture_level: 'redacted',
-      labels: [],
-      has_principal: false,
-      initial_phase: null,
-      fence: 1,
-      workflow: null,
-    },
-  } as const satisfies SessionEvent
-  let state: SessionState = initialState(plan, created)
-  const chained = [chainEvent(null, 's', created)]
-  const cards = new Map<string, { card: QuestionCard; hash: string }>()
-  const apply = (event: SessionEvent) => {
-    state = applyEvent(state, event, plan)
-    chained.push(chainEvent(chained.at(-1) ?? null, 's', event))
-  }
-  const asks: People | null =
-    people === null
-      ? null
-      : {
-          tenantId: 't',
-          environment: null,
-          approvedHash: null,
-          runsJudged: true,
-          questionId: () => `Q-${++made}`,
-          canAnswer: () => true,
-          definitionHash: () => null,
-          noteOf: () => null,
-          redeems: new Map(),
-          ...people,
-        }
-  const settle = (outcome: 'succeeded' | 'failed') => {
-    const receipts = (state.open?.calls ?? []).map((call) => ({
-      pending_call_id: call.pending_call_id,
-      outcome,
-      evidence_level: 'executed' as const,
-      argument_hash: call.argument_hash,
-      result_hash: null,
-      started_at: null,
-      finished_at: null,
-      at_level: true,
-      late: false,
-      approvals: [],
-      binds: {},
-      establishes: {},
-      satisfies: [],
-    }))
-    if (receipts.length > 0)
-      apply({ type: 'receipts', at: at(), body: { receipts, committed: outcome === 'succeeded' } })
-  }
-  return {
-    state: () => state,
-    apply,
-    later: (ms: number) => {
-      nowMs += ms
-    },
-    at,
-    card: (id: string) => cards.get(id),
-    propose(
-      calls: readonly [string, JsonObject][],
-      options: Partial<Pick<Proposal, 'gate'>> & { redeems?: string } = {},
-    ): Verdict {
-      const proposalId = `p${++made}`
-      const verdict = evaluateProposal({
-        plan,
-        state,
-        response: readResponse({
-          tool_calls: calls.map(([name, args], index) => ({ id: `c${index}`, name, arguments: JSON.stringify(args) })),
-        }),
-        gate: options.gate ?? 'reject_all',
-        unmatchedPolicy: 'block',
-        agent: 'buyer',
-        salt: SALT,
-        nowMs,
-        offered: null,
-        toolless: false,
-        people: asks === null ? null : { ...asks, redeems: new Map(options.redeems ? [['c0', options.redeems]] : []) },
-        ids: { sessionId: 's', proposalId, pendingCallId: (index) => `${proposalId}.${index}` },
-      })
-      for (const { id, card, cardHash } of verdict.questions) cards.set(id, { card, hash: cardHash })
-      const prepared = { prepared_request_id: proposalId, prepared_digest: '0'.repeat(64) }
-      apply({ type: 'proposal', at: at(), body: { ...verdict.event, ...prepared } })
-      settle('succeeded')
-      return verdict
-    },
-    answer(
-      id: string,
-      member: string,
-      decision: 'approve' | 'deny' = 'approve',
-      more: Partial<LedgerBody<'answered'>> = {},
-    ) {
-      const question = state.questions?.find((one) => one.id === id)
-      if (question === undefined) throw new Error(`${id} was not asked`)
-      const have = question.yes.length + (decision === 'approve' ? 1 : 0)
-      const isLast = decision === 'approve' && have >= question.needed
-      apply({
-        type: 'answered',
-        at: at(),
-        body: {
-          question_id: id,
-          card_no: question.cardNo,
-          card_hash: question.cardHash,
-          decision,
-          member_hash: saltedHash(SALT, member),
-          name_hash: saltedHash(SALT, member),
-          relation: 'unknown',
-          channel: 'dashboard',
-          state: decision === 'deny' ? 'denied' : isLast ? 'approved' : 'waiting',
-          have,
-          ...(isLast && { usable_until: usableUntil(question.until, nowMs) }),
-          ...more,
-        },
-      })
-    },
-    verify: () =>
-      verifyExport({
-        session_id: 's',
-        events: chained,
-        head: { seq: chained.length, hash: chained.at(-1)?.hash ?? '' },
-        compiled_hash,
-        compiled_session,
-        state: JSON.parse(JSON.stringify(state)),
-      }),
-  }
-}
-
-const PAY: [string, JsonObject] = ['pay', { amount: 300 }]
-const stateOf = (s: ReturnType<typeof session>, id: string) => s.state().questions?.find((one) => one.id === id)?.state
-const first = ({ decisions }: Verdict) => decisions[0]
-const questionOf = (verdict: Verdict): string => first(verdict)?.question?.question_id ?? ''
 
 describe('asking', () => {
-  proves('question.asked', 'a call that needs people waits: it is neither a block nor an allow, and holds nothing', () => {
-    const s = session()
-    const verdict = s.propose([PAY])
-    expect(verdict).toMatchObject({ outcome: 'blocked', breaker: false })
-    expect(first(verdict)).toMatchObject({
-      decision: 'block',
-      reason: null,
-      reasons: [],
-      pending_call_id: null,
-      question: { state: 'waiting', have: 0, needed: 1, expires_at: '2026-01-02T00:00:00.000Z' },
-      remedy: `pay waits for a person, question ${questionOf(verdict)}. It has not run.`,
-    })
-    expect(s.state()).toMatchObject({
-      open: null,
-      consecutiveBlocks: 0,
-      totalBlocks: 0,
-      usedCalls: 0,
-      checkpointsTriggered: 1,
-    })
-    expect(s.card(questionOf(verdict))?.card).toMatchObject({
-      arguments: { amount: 300 },
-      rules: [{ rule: 'pay#0', reason: 'large payment' }],
-      eligible: [[{ role: 'finance' }]],
-      self: 'confirm',
-    })
-    expect(s.verify()).toMatchObject({ ok: true })
-  })
+  proves(
+    'question.asked',
+    'a call that needs people waits: it is neither a block nor an allow, and holds nothing',
+    () => {
+      const s = session()
+      const verdict = s.propose([PAY])
+      expect(verdict).toMatchObject({ outcome: 'blocked', breaker: false })
+      expect(first(verdict)).toMatchObject({
+        decision: 'block',
+        reason: null,
+        reasons: [],
+        pending_call_id: null,
+        question: { state: 'waiting', have: 0, needed: 1, expires_at: '2026-01-02T00:00:00.000Z' },
+        remedy: `pay waits for a person, question ${questionOf(verdict)}. It has not run.`,
+      })
+      expect(s.state()).toMatchObject({
+        open: null,
+        consecutiveBlocks: 0,
+        totalBlocks: 0,
+        usedCalls: 0,
+        checkpointsTriggered: 1,
+      })
+      expect(s.card(questionOf(verdict))?.card).toMatchObject({
+        arguments: { amount: 300 },
+        rules: [{ rule: 'pay#0', reason: 'large payment' }],
+        eligible: [[{ role: 'finance' }]],
+        self: 'confirm',
+      })
+      expect(s.verify()).toMatchObject({ ok: true })
+    },
+  )
 
   test('the same call waits for the same question, and takes no further trigger', () => {
     const s = session()
@@ -310,21 +135,25 @@ describe('asking', () => {
     expect(s.verify()).toMatchObject({ ok: true })
   })
 
-  proves('question.expire', 'an answer is usable to the later of the end of the question and an hour, to the millisecond', () => {
-    for (const [late, decision] of [
-      [0, 'allow'],
-      [1, 'block'],
-    ] as const) {
-      const s = session()
-      const id = questionOf(s.propose([PAY]))
-      s.later(86_400_000 - 60_000)
-      s.answer(id, 'ada')
-      s.later(3_600_000 + late)
-      expect(first(s.propose([PAY]))?.decision).toBe(decision)
-      expect(stateOf(s, id)).toBe(late === 0 ? 'used' : 'expired')
-      expect(s.verify()).toMatchObject({ ok: true })
-    }
-  })
+  proves(
+    'question.expire',
+    'an answer is usable to the later of the end of the question and an hour, to the millisecond',
+    () => {
+      for (const [late, decision] of [
+        [0, 'allow'],
+        [1, 'block'],
+      ] as const) {
+        const s = session()
+        const id = questionOf(s.propose([PAY]))
+        s.later(86_400_000 - 60_000)
+        s.answer(id, 'ada')
+        s.later(3_600_000 + late)
+        expect(first(s.propose([PAY]))?.decision).toBe(decision)
+        expect(stateOf(s, id)).toBe(late === 0 ? 'used' : 'expired')
+        expect(s.verify()).toMatchObject({ ok: true })
+      }
+    },
+  )
 
   test('an expired question may be asked again, and takes another trigger', () => {
     const s = session()
@@ -364,17 +193,21 @@ describe('asking', () => {
     expect(s.state().questions?.[0]).toMatchObject({ state: 'waiting', yes: { length: 1 } })
   })
 
-  proves('question.not-asked', 'too few members, or nobody here who could ask them: blocked, and nothing is asked', () => {
-    const few = session({ people: { canAnswer: () => false } })
-    expect(first(few.propose([PAY]))).toMatchObject({
-      reason: 'checkpoint_denied',
-      reasons: [{ detail: 'not_asked' }],
-      remedy: 'No person can be asked about pay; it did not run.',
-    })
-    const alone = session({ people: null })
-    expect(first(alone.propose([PAY]))).toMatchObject({ reasons: [{ detail: 'ask_needs_service' }] })
-    for (const s of [few, alone]) expect(s.state()).toMatchObject({ checkpointsTriggered: 0, questions: undefined })
-  })
+  proves(
+    'question.not-asked',
+    'too few members, or nobody here who could ask them: blocked, and nothing is asked',
+    () => {
+      const few = session({ people: { canAnswer: () => false } })
+      expect(first(few.propose([PAY]))).toMatchObject({
+        reason: 'checkpoint_denied',
+        reasons: [{ detail: 'not_asked' }],
+        remedy: 'No person can be asked about pay; it did not run.',
+      })
+      const alone = session({ people: null })
+      expect(first(alone.propose([PAY]))).toMatchObject({ reasons: [{ detail: 'ask_needs_service' }] })
+      for (const s of [few, alone]) expect(s.state()).toMatchObject({ checkpointsTriggered: 0, questions: undefined })
+    },
+  )
 
   test('of a response that is rejected for another call, nobody is asked', () => {
     const s = session()
@@ -442,115 +275,11 @@ describe('asking', () => {
   })
 
   test('in shadow nobody is asked', () => {
-    const compiled = compilePlan({ contracts: [{ file: 'a', value: CONTRACTS[0] }] })
+    const compiled = compilePlan({ contracts: [{ file: 'a', value: ASKING_CONTRACTS[0] }] })
     if (!compiled.ok) throw new Error('the plan must compile')
     expect(compiled.plan.asksPeople).toBe(true)
     const s = session({ contracts: [{ tool: 'pay', checkpoint: { reason: 'x' } }] })
     expect(first(s.propose([PAY]))).toMatchObject({ decision: 'allow', checkpoint_required: true })
-  })
-})
-
-describe('verification', () => {
-  /** What is said of the last proposal of a session in which a call was asked about, approved and used. */
-  function tampered(
-    change: (call: LedgerCall) => LedgerCall,
-    before: (s: ReturnType<typeof session>, id: string) => void,
-  ) {
-    const s = session()
-    const id = questionOf(s.propose([PAY]))
-    before(s, id)
-    const { state } = s
-    const question = state().questions?.find((one) => one.id === id)
-    const call = {
-      index: 0,
-      call_id: 'c0',
-      tool_name: 'pay',
-      decision: 'allow' as const,
-      pending_call_id: 'x',
-      argument_hash: saltedHash(SALT, { amount: 300 }),
-      reasons: [],
-      commit_requirement: 'executed' as const,
-      rolls_back: false,
-      checkpoints: [],
-      advances_to: null,
-      adds_labels: [],
-      amounts: {},
-      binds: {},
-      establishes: {},
-      witnesses: {},
-      resources: [],
-      question: {
-        step: 'used' as const,
-        question_id: id,
-        card_no: 1,
-        card_hash: question?.cardHash ?? '',
-        asked_hash: question?.hash ?? '',
-      },
-    }
-    s.apply({
-      type: 'proposal',
-      at: s.at(),
-      body: {
-        proposal_id: 'p',
-        prepared_request_id: 'p',
-        prepared_digest: '0'.repeat(64),
-        response_hash: '0'.repeat(64),
-        gate: 'reject_all',
-        model: null,
-        usage: null,
-        cost: '0',
-        outcome: 'allowed',
-        provider_run: [],
-        calls: [change(call)],
-      },
-    })
-    return s.verify()
-  }
-  const approve = (s: ReturnType<typeof session>, id: string) => s.answer(id, 'ada')
-  const same = (call: LedgerCall) => call
-  const withQuestion = (call: LedgerCall, change: object): LedgerCall =>
-    ({ ...call, question: { ...call.question, ...change } }) as LedgerCall
-
-  test.each<[string, (call: LedgerCall) => LedgerCall, (s: ReturnType<typeof session>, id: string) => void]>([
-    ['which was not approved', same, () => {}],
-    ['which was not approved', same, (s, id) => s.answer(id, 'ada', 'deny')],
-    ['which was never asked', (call) => withQuestion(call, { question_id: 'Q-other' }), approve],
-    ['by an answer to another card', (call) => withQuestion(call, { card_hash: 'a'.repeat(64) }), approve],
-    ['which was about another call', (call) => ({ ...call, tool_name: 'look' }), approve],
-    ['which was about another call', (call) => withQuestion(call, { asked_hash: 'a'.repeat(64) }), approve],
-    ['with other arguments', (call) => ({ ...call, argument_hash: 'a'.repeat(64) }), approve],
-    [
-      'whose answer was used before',
-      same,
-      (s, id) => {
-        approve(s, id)
-        s.propose([PAY])
-      },
-    ],
-    [
-      'after its time',
-      same,
-      (s, id) => {
-        approve(s, id)
-        s.later(86_400_001)
-      },
-    ],
-    ['counts the answers wrongly', same, (s, id) => s.answer(id, 'ada', 'approve', { have: 2 })],
-    ['is to another card', same, (s, id) => s.answer(id, 'ada', 'approve', { card_hash: 'a'.repeat(64) })],
-    [
-      'comes after its time',
-      same,
-      (s, id) => {
-        s.later(86_400_001)
-        approve(s, id)
-      },
-    ],
-  ])('names a call %s', (problem, change, before) => {
-    expect(tampered(change, before)).toMatchObject({ ok: false, problem: expect.stringContaining(problem) })
-  })
-
-  proves('question.verified', 'finds nothing in a session that is as it should be', () => {
-    expect(tampered(same, approve)).toMatchObject({ ok: true })
   })
 })
 

@@ -28,6 +28,9 @@ export const askedRoleSchema = z
 export const selfSchema = z.enum(['confirm', 'never'])
 export type Self = z.infer<typeof selfSchema>
 
+/** Who is asked as well, and when. */
+export const escalationSchema = z.strictObject({ after: spanSchema, role: askedRoleSchema })
+
 const who = {
   role: askedRoleSchema.default('approver'),
   /** How many different people have to say yes. */
@@ -39,15 +42,13 @@ const who = {
   /** At which share of the window people are reminded, in percent. */
   remind: z.array(z.int().min(1).max(99)).max(LIMITS.askReminders).default([50, 90]),
   /** Who is asked as well when nobody has decided so long after. */
-  escalate: z
-    .array(z.strictObject({ after: spanSchema, role: askedRoleSchema }))
-    .max(LIMITS.askSteps)
-    .default([]),
+  escalate: z.array(escalationSchema).max(LIMITS.askSteps).default([]),
 }
 
 /** Whom a checkpoint asks, and how; in session.yaml, whom every checkpoint asks that does not say. */
 export const askSchema = z.strictObject(who)
 export type Ask = z.infer<typeof askSchema>
+export type WrittenAsk = z.input<typeof askSchema>
 
 export const selfOf = ({ self, count }: Pick<Ask, 'self' | 'count'>): Self => self ?? (count > 1 ? 'never' : 'confirm')
 

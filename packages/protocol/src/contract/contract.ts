@@ -76,8 +76,8 @@ export const REFUSED_KEYS = {
   allowed_errors: 'remove it; `circuit_breaker` in session.yaml bounds failed calls in a row',
 } as const satisfies Record<string, string>
 
-const riskSchema = z.enum(['allow', 'block', 'checkpoint'])
-const pricePattern = z.strictObject({ input: z.number().min(0), output: z.number().min(0) })
+export const riskSchema = z.enum(['allow', 'block', 'checkpoint'])
+export const pricePatternSchema = z.strictObject({ input: z.number().min(0), output: z.number().min(0) })
 
 export const providerConstraintsSchema = z.strictObject({
   block_incompatible: listOf(z.string().min(1)).optional(),
@@ -102,21 +102,23 @@ export const sessionLimitsSchema = z.strictObject({
     .optional(),
 })
 
+export const phaseSchema = z.strictObject({
+  name: nameSchema,
+  initial: z.boolean().optional(),
+  terminal: z.boolean().optional(),
+})
+
 /** session.yaml as it is written. */
 export const sessionDefinitionSchema = z.strictObject({
   schema_version: z.literal('1.0').optional(),
   agent: agentSchema.optional(),
   description: z.string().optional(),
-  phases: listOf(
-    z.strictObject({ name: nameSchema, initial: z.boolean().optional(), terminal: z.boolean().optional() }),
-  )
-    .min(1)
-    .optional(),
+  phases: listOf(phaseSchema).min(1).optional(),
   transitions: tableOf(z.string(), listOf(nameSchema)).optional(),
   session_limits: sessionLimitsSchema.optional(),
   shared_limits: z.array(sharedLimitSchema).min(1).max(LIMITS.sharedLimitsPerPlan).optional(),
   risk_defaults: z.partialRecord(sideEffectSchema, riskSchema).optional(),
-  pricing: tableOf(z.string().min(1), pricePattern).optional(),
+  pricing: tableOf(z.string().min(1), pricePatternSchema).optional(),
   policy: policySchema.optional(),
   principal: principalRequirementSchema.optional(),
   hours: z.union([hoursSchema, listOf(hoursSchema).min(1)]).optional(),

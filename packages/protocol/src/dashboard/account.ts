@@ -169,6 +169,9 @@ export const AUDIT_ACTIONS = [
   'workflow_killed',
   'content_erased',
   'run_started',
+  'question_approved',
+  'question_denied',
+  'question_asked_again',
 ] as const
 /**
  * `subject`: only what was done to one session, workflow, plan, run, key or member. `who`: the address of a person, `operator`,

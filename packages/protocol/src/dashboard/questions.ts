@@ -1,9 +1,9 @@
 import { z } from 'zod'
-import { ERRORS, type ErrorCode } from '../base/errors.js'
 import { agentSchema, environmentSchema, hashSchema, idSchema, timeSchema } from '../base/ids.js'
 import { jsonObjectSchema } from '../base/json.js'
 import { LIMITS } from '../base/limits.js'
 import { pageOf, pageQuery } from '../http/paging.js'
+import { errorCodeSchema } from '../http/problem.js'
 import type { Route } from '../http/route.js'
 import {
   ANSWER_CHANNELS,
@@ -149,7 +149,7 @@ export const answersReply = z.strictObject({
       /** Why this answer was not taken. */
       problem: z
         .strictObject({
-          code: z.enum(Object.keys(ERRORS) as [ErrorCode, ...ErrorCode[]]),
+          code: errorCodeSchema,
           title: z.string(),
           detail: z.string().nullable(),
         })

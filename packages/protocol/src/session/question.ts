@@ -37,12 +37,15 @@ export const EDITS = ['lower', 'fewer', 'one_of'] as const
 export const editSchema = z.strictObject({ path: pathSchema, to: z.enum(EDITS) })
 export type Edit = z.infer<typeof editSchema>
 
+/** What of the arguments to look at. */
+export const lookAtSchema = z.strictObject({ label: z.string(), path: z.string() })
+
 /** What a rule asks. `rule` is `tool#0` for a checkpoint of a contract, or `tool#risk`, `tool#source`, `tool#unusual`. */
 export const askedRuleSchema = z.strictObject({
   rule: z.string(),
   reason: z.string(),
   /** What of the arguments to look at. */
-  context: z.array(z.strictObject({ label: z.string(), path: z.string() })),
+  context: z.array(lookAtSchema),
 })
 
 export type AskedRule = z.infer<typeof askedRuleSchema>

@@ -5,7 +5,7 @@ import { decimalSchema, hashSchema, idSchema, ledgerHeadSchema, timeSchema, tool
 import { type JsonValue, jsonObjectSchema, jsonSchema } from '../base/json.js'
 import { LIMITS } from '../base/limits.js'
 import { allowOrBlockSchema, evidenceLevelSchema, onTimeoutSchema } from '../contract/contract-rules.js'
-import { decisionApprovalSchema, decisionQuestionSchema } from './question.js'
+import { decisionApprovalSchema, decisionQuestionSchema, lookAtSchema } from './question.js'
 import { gateSchema, narrowedToolSchema } from './session.js'
 import { sessionStatusSchema } from './session-status.js'
 
@@ -95,7 +95,7 @@ export const checkpointTriggerSchema = z.strictObject({
   timeout_seconds: z.number(),
   on_timeout: onTimeoutSchema,
   /** Where in the arguments to find the context that the approver sees. */
-  context: z.array(z.strictObject({ label: z.string(), path: z.string() })),
+  context: z.array(lookAtSchema),
 })
 export type CheckpointTrigger = z.infer<typeof checkpointTriggerSchema>
 

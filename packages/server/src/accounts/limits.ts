@@ -28,6 +28,8 @@ const ACCOUNT_LIMITS = {
   login_device: { capacity: 10, fillSeconds: 900 },
   /** Tries to prove one's password once more, while signed in. */
   password_change: { capacity: 10, fillSeconds: 900 },
+  /** Answers of one member to questions. */
+  answers: { capacity: LIMITS.answersPerMinutePerMember, fillSeconds: 60 },
   /** Two for each sign-in at a provider, and a company may come from one address. */
   oidc_ip: { capacity: 600, fillSeconds: 900 },
   token_ip: { capacity: 30, fillSeconds: 900 },

@@ -5,6 +5,7 @@ import { IN_PLACE, NotInPlace } from '../context/in-place.js'
 import { inFind, inStatement, inTransaction } from '../context/work.js'
 import { databaseTrouble } from '../postgres/database-error.js'
 import type { Query } from '../postgres/sql.js'
+import { changesQuestions } from '../store/questions/question-changes.js'
 import type { SessionChange } from '../store/sessions/session-change.js'
 import type { SessionRow } from '../store/sessions/session-row.js'
 import { findSession, lockSession, readSession, type StoredSession, storedLength } from '../store/sessions/sessions.js'
@@ -117,7 +118,8 @@ async function tryOnRecentKey<Reply>(
   }
   if (isDeferred(outcome)) return null
   const { change } = outcome
-  if (change === undefined || !(await writeUnlocked(ctx, change, recentKey.proof))) return null
+  if (change === undefined || changesQuestions(change)) return null
+  if (!(await writeUnlocked(ctx, change, recentKey.proof))) return null
   recentKey.isChecked = true
   return outcome
 }
@@ -152,6 +154,7 @@ async function decideUnlocked<Reply>(
     const outcome = await decide(loaded)
     if (isDeferred(outcome)) return outcome
     const { change } = outcome
+    if (change !== undefined && changesQuestions(change)) return NEEDS_LOCK
     if (change === undefined || (await writeUnlocked(ctx, change))) return outcome
     if (tried === UNLOCKED_TRIES) return NEEDS_LOCK
     loaded = await loadAgain(ctx, sessionId, options)

@@ -90,7 +90,17 @@ export interface MailWorker {
   wake(): void
   /** Waits until nothing is due any more. */
   idle(): Promise<void>
+  /** Hands one mail over, now, past the queue. Rejects when it should be tried again. */
+  send(to: string, message: MailMessage, reference: string): Promise<void>
   close(): Promise<void>
+}
+
+export interface MailMessage {
+  readonly subject: string
+  readonly text: string
+  readonly html: string
+  /** What the mail is about: it may be a credential, and is never logged. */
+  readonly link: string
 }
 
 /** What the account operations need beside the store. */

@@ -4,7 +4,9 @@ import { forgetSession } from '../captures/forget-session.js'
 import { audit } from '../context/audit.js'
 import type { UserContext } from '../context/context.js'
 import { inFind, inTransaction } from '../context/work.js'
+import { endQuestions } from '../questions/end-questions.js'
 import { holdAgentOf, type LearnedSession, listLearnedCaptures } from '../store/captures/forgetting.js'
+import { blankQuestions } from '../store/questions/questions.js'
 import { eraseContent as eraseStoredContent } from '../store/sessions/content.js'
 import { lockSession } from '../store/sessions/sessions.js'
 
@@ -38,6 +40,8 @@ function eraseForgotten(ctx: UserContext, session: LearnedSession): Promise<bool
     if (!(await lockSession(tx, tenantId, sessionId))) throw new ApiError('NOT_FOUND')
     await holdAgentOf(tx, session)
     if ((await listLearnedCaptures(tx, session, 1)).length > 0) return false
+    await endQuestions(tx, session, { state: 'withdrawn', cause: 'erased' })
+    await blankQuestions(tx, tenantId, sessionId)
     const items = await eraseStoredContent(tx, tenantId, sessionId)
     await audit(tx, ctx, { action: 'content_erased', subject: sessionId, detail: `${items} items` })
     return true

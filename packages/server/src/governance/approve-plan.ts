@@ -3,6 +3,7 @@ import { ApiError } from '../base/api-error.js'
 import { audit } from '../context/audit.js'
 import type { UserContext } from '../context/context.js'
 import { inTransaction } from '../context/work.js'
+import { answererProblems } from '../questions/require-answerers.js'
 import { dropEarlierContracts } from '../store/captures/learned-tools.js'
 import { approveGovernancePlan } from '../store/governance/governance-plans.js'
 import { findBacktests, type PlanBacktests } from '../store/runs/runs.js'
@@ -18,6 +19,8 @@ export async function approvePlan(
   if (plan.state === 'approved') return detailOf(ctx, plan.plan_id)
   if (plan.state !== 'draft') throw new ApiError('PLAN_DECIDED', { state: plan.state })
   if (blockers.length > 0) throw new ApiError('PLAN_BLOCKED', { blockers: blockers.map(({ message }) => message) })
+  const unanswerable = await answererProblems(ctx, plan.compiled_hash)
+  if (unanswerable.length > 0) throw new ApiError('PLAN_BLOCKED', { blockers: unanswerable })
   const { tenantId, email } = ctx.signIn
   const { agent, environment, compiled_hash: compiledHash } = plan
   const approved = await inTransaction(ctx, async (tx) => {

@@ -6,6 +6,7 @@ import { captureHandlers, captureReaders } from '../captures/index.js'
 import type { BodyReaders, Handlers } from '../context/context.js'
 import { dashboardHandlers } from '../dashboard/index.js'
 import { governanceHandlers } from '../governance/index.js'
+import { questionHandlers } from '../questions/index.js'
 import { runHandlers, runReaders } from '../runs/index.js'
 import { cycleRoutes, sessionHandlers, sessionRoutes } from '../sessions/index.js'
 import { workflowHandlers } from '../workflows/index.js'
@@ -21,10 +22,15 @@ export const handlers = {
   ...sessionHandlers,
   ...workflowHandlers,
   ...dashboardHandlers,
+  ...questionHandlers,
 } satisfies Partial<Handlers>
 
 /** Routes whose path names a session that they need: whether it is still as it is known is asked together with the key. */
-export const readsSession: ReadonlySet<RouteName> = new Set(sessionRoutes)
+export const readsSession: ReadonlySet<RouteName> = new Set([
+  ...sessionRoutes,
+  'listSessionQuestions',
+  'withdrawQuestion',
+] satisfies RouteName[])
 
 /** Routes that do nothing but change their session, so that the statement that writes can re-check the key. */
 export const rechecksKey: ReadonlySet<RouteName> = new Set(cycleRoutes)
@@ -73,4 +79,9 @@ export const isIsolated: ReadonlySet<RouteName> = new Set([
 export const bodyReaders: BodyReaders = { ...captureReaders, ...runReaders }
 
 /** Routes that have no function yet. They are not registered and give 404; a route in neither list does not compile. */
-export const NOT_BUILT = {} satisfies Record<Exclude<RouteName, keyof typeof handlers>, true>
+export const NOT_BUILT = {
+  revokeEndorsement: true,
+  listWebhooks: true,
+  createWebhook: true,
+  removeWebhook: true,
+} satisfies Record<Exclude<RouteName, keyof typeof handlers>, true>

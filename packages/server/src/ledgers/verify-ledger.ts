@@ -7,6 +7,7 @@ import { findPlan } from '../store/governance/plans.js'
 import { loadEvents } from '../store/sessions/ledger.js'
 import type { FixedSession, SessionRow } from '../store/sessions/session-row.js'
 import { loadTurns, type StoredTurn } from '../store/sessions/stored-turns.js'
+import { changedQuestion } from './check-questions.js'
 import { changedParts, checkContent } from './content-check.js'
 import { withSignedHead } from './export-page.js'
 import { requireStillStored } from './still-stored.js'
@@ -42,6 +43,7 @@ export async function verifyLedger(ctx: Context, { session: known, plan }: Loade
   let read = 0
   let hashAt: string | null = null
   let changed: string | null = null
+  const answered: ChainedEvent[] = []
   while (read < head.seq) {
     const events = await inRead(ctx, (sql) =>
       loadEvents(sql, { tenantId, sessionId, after: read, upTo: head.seq, ...BATCH }),
@@ -50,9 +52,11 @@ export async function verifyLedger(ctx: Context, { session: known, plan }: Loade
     const broken = firstBroken(check, events)
     if (broken !== null) return verdict(read + events.length, `event ${broken.brokenAt}: ${broken.problem}`)
     changed ??= await changedContent(ctx, session, events)
+    answered.push(...events.filter(({ type }) => type === 'answered'))
     for (const { seq, hash } of events) if (seq === signed?.seq) hashAt = hash
     read = events.at(-1)?.seq ?? head.seq
   }
+  changed ??= await changedQuestion(ctx, session, answered)
   const end = check.end({ head, state: state as unknown as JsonValue })
   if (!end.ok) return verdict(read, `event ${end.brokenAt}: ${end.problem}`)
   return verdict(read, signatureProblem(ctx, signed, { head, hashAt }) ?? changed)

@@ -1,5 +1,5 @@
 import type { Plan } from '@countersign/engine'
-import type { CaptureItem } from '@countersign/protocol'
+import type { CaptureItem, RouteName } from '@countersign/protocol'
 import { createIssuerKeys } from '../accounts/principals/issuer-keys.js'
 import type { Random } from '../base/crypto/secrets.js'
 import { createLog } from '../base/log.js'
@@ -93,7 +93,7 @@ export async function answerIsolated(
     recentKey: null,
   } as unknown as Context
   try {
-    const text = await operate(handlers[asked.route] as AnyHandler, ctx, asked)
+    const text = await operate((handlers as Partial<Record<RouteName, unknown>>)[asked.route] as AnyHandler, ctx, asked)
     return { outcome: { body: Buffer.from(text) }, ...left }
   } catch (error) {
     const refusal = toApiError(error)

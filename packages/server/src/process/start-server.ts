@@ -27,6 +27,7 @@ import { judgeBeside, runsAtRest } from '../runs/judge-run.js'
 import { codeVersion, migrate } from '../schema/migrate.js'
 import { countLedgerEvents } from '../store/health.js'
 import { countContradictions } from '../store/ledgers/signed-heads.js'
+import { countUndelivered } from '../store/questions/deliveries.js'
 import { countSetAside } from '../store/set-aside.js'
 import { createClockWatch } from './clock-watch.js'
 import { createAccounts } from './create-accounts.js'
@@ -152,6 +153,9 @@ export function createRuntime(config: Config, databaseUrl: string, options: Star
     label: 'kind',
     read: () => countSetAside(database.sql),
   })
+  metrics.gauge('countersign_questions_undelivered', 'Questions that wait and of which no notice has arrived', () =>
+    countUndelivered(database.sql),
+  )
   metrics.gauge('countersign_ledger_contradictions', 'Ledgers that contradict the head that was signed of them', () =>
     countContradictions(database.sql),
   )

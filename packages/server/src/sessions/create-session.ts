@@ -19,6 +19,7 @@ import { stickyOwnerText } from '../change/shared-limits.js'
 import type { Context } from '../context/context.js'
 import { IN_PLACE, NotInPlace } from '../context/in-place.js'
 import { inFind, inStatement } from '../context/work.js'
+import { requireAnswerers } from '../questions/require-answerers.js'
 import { readClock } from '../store/clock.js'
 import type { SessionChange } from '../store/sessions/session-change.js'
 import type { FixedSession, SessionHead, SessionRow } from '../store/sessions/session-row.js'
@@ -41,6 +42,7 @@ export async function createSession(ctx: Context, { body }: Input<Routes['create
   if (existing !== null) return repeated(ctx, existing, asked)
   const chosen = await choosePlan(ctx, body)
   requireParties(chosen.plan, asked)
+  await requireAnswerers(ctx, chosen.plan, body)
   const created = await create(ctx, asked, chosen)
   if (created !== null) return reply(created.session, chosen.plan, chosen.unsent)
   const winner = await find(ctx, body.session_id)
@@ -155,6 +157,7 @@ function newSession(
       has_principal: body.principal !== undefined,
       ...(principalProof !== null && { principal_proof: principalProof }),
       initial_phase: plan.phases?.initial ?? null,
+      ...(body.asks !== undefined && { asks: body.asks }),
       fence: 1,
       workflow,
     },

@@ -35,6 +35,8 @@ import { countsOfProposal, loadSharedCounts, stickyLabelsOfProposal } from '../c
 import type { Context } from '../context/context.js'
 import { decisionsFit, decisionsHash } from '../ledgers/content-check.js'
 import type { Query } from '../postgres/sql.js'
+import { type KnownPeople, peopleFor } from '../questions/people.js'
+import { QuestionsChanged, withCurrentQuestions } from '../questions/renew-questions.js'
 import { loadEventsAt } from '../store/sessions/ledger.js'
 import { findPreparedRequest, type StoredRequest } from '../store/sessions/prepared-requests.js'
 import { findProposal } from '../store/sessions/proposals.js'
@@ -56,7 +58,7 @@ interface Proposed {
 /** Judges the model's response against the session and its contracts, and registers what is allowed, in one step. */
 export async function propose(ctx: Context, { params, body }: Input<Routes['propose']>): Promise<ProposalReply> {
   const response = readResponse(body.response)
-  const { reply, capture } = await changeSession<Proposed>(ctx, params.session_id, async (loaded) => {
+  const decide = async (loaded: LoadedSession) => {
     const { session, plan } = loaded
     const found = await preparedRequest(loaded, body.prepared_request_id)
     if (found === null) throw new ApiError('NOT_FOUND')
@@ -72,9 +74,14 @@ export async function propose(ctx: Context, { params, body }: Input<Routes['prop
     const workflow = claims ? loaded.workflow : null
     const heldResources = workflow === null ? undefined : await heldByOthers(loaded, workflow)
     const shared = plan.shared === null ? undefined : await loadSharedCounts(loaded, response)
-    const proposal = { body, response, request, workflow, heldResources, shared }
+    const known = await peopleFor(ctx, loaded, response, body)
+    if (known !== null && known.changed.length > 0) throw new QuestionsChanged(known.changed)
+    const proposal = { body, response, request, workflow, heldResources, shared, known }
     return judge(ctx, loaded, proposal)
-  })
+  }
+  const { reply, capture } = await withCurrentQuestions(ctx, params.session_id, () =>
+    changeSession<Proposed>(ctx, params.session_id, decide),
+  )
   if (capture !== null) ctx.app.captures.note(ctx.tenant.tenantId, capture)
   for (const { decision, reason, reasons } of reply.decisions) {
     ctx.app.metrics.count('countersign_decisions_total', { decision, reason: reason ?? '' })
@@ -100,12 +107,14 @@ interface Proposal {
   readonly workflow: WorkflowRow | null
   readonly heldResources: Awaited<ReturnType<typeof heldByOthers>> | undefined
   readonly shared: Awaited<ReturnType<typeof loadSharedCounts>> | undefined
+  /** Null: no call can ask people. */
+  readonly known: KnownPeople | null
 }
 
 function judge(
   { app: { random } }: Context,
   loaded: LoadedSession,
-  { body, response, request, workflow, heldResources, shared }: Proposal,
+  { body, response, request, workflow, heldResources, shared, known }: Proposal,
 ): ChangeResult<Proposed> {
   const { session, plan } = loaded
   const { fixed, now } = session
@@ -131,6 +140,7 @@ function judge(
     provider: request.provider,
     model: body.model ?? request.model,
     usage: body.usage ?? response.usage,
+    people: known?.people ?? null,
   })
   const { decisions, outcome, cost } = verdict
   const content = contentOfProposal(fixed.captureLevel, { proposalId, response, sent: body.response, decisions })
@@ -167,6 +177,16 @@ function judge(
       findBy: body.find_by === undefined ? NO_IDS : [...new Set(body.find_by)].sort(),
       counts: countsOfProposal(session, verdict),
       sticky: stickyLabelsOfProposal(loaded, verdict.event),
+      questions:
+        verdict.questions.length === 0
+          ? undefined
+          : {
+              asked: verdict.questions.map((question) => ({
+                ...question,
+                proposalId,
+                requester: known?.requester ?? null,
+              })),
+            },
       workflow:
         workflow === null
           ? undefined

@@ -6,6 +6,7 @@ const KEYS = {
   audit_entries: ['entry_id'],
   captures: ['capture_id'],
   content: ['session_id', 'kind', 'ref'],
+  deliveries: ['question_id', 'kind', 'channel', 'recipient'],
   erased_sessions: ['session_id'],
   findable_ids: ['agent', 'environment', 'id'],
   handoffs: ['workflow_id', 'handoff_id'],

@@ -67,6 +67,21 @@ const DESCRIPTIONS: { [T in LedgerEventType]: (body: LedgerBody<T>) => EventSumm
     ],
   }),
   claimed: () => ({ title: 'Call claimed', tone: 'neutral', facts: ['one process runs it, and no other may'] }),
+  answered: (body) => ({
+    title: body.decision === 'approve' ? 'A person approved' : 'A person denied',
+    tone: body.decision === 'approve' ? 'allow' : 'block',
+    facts: [body.question_id, ...(body.state === 'waiting' ? [`${body.have} so far, more are needed`] : [])],
+  }),
+  question_changed: (body) => ({
+    title: 'Question put again',
+    tone: 'accent',
+    facts: [body.question_id, 'answers before are void'],
+  }),
+  question_ended: (body) => ({
+    title: body.state === 'expired' ? 'Question expired' : 'Question withdrawn',
+    tone: 'neutral',
+    facts: [body.question_id],
+  }),
   label: (body) => ({ title: 'Label added', tone: 'accent', facts: [body.label] }),
   tool_filter: (body) => ({
     title: body.tools === null ? 'Tool filter cleared' : 'Tool filter set',

@@ -44,5 +44,11 @@ export function makeToken(random: Random): { raw: string; hash: Buffer } {
   return { raw, hash: sha256(raw) }
 }
 
+/** People read it aloud: no letters that look alike. 60 bits, unique within the tenant by its key. */
+export const makeQuestionId = (random: Random): string =>
+  `Q-${[...random(12)].map((byte) => CROCKFORD[byte % 32]).join('')}`
+
+const CROCKFORD = '0123456789ABCDEFGHJKMNPQRSTVWXYZ'
+
 /** An id that the server makes: a short word for its kind and 128 bits. */
 export const makeId = (random: Random, kind: string): string => `${kind}_${random(16).toString('base64url')}`

@@ -1,9 +1,11 @@
 import { cursorOf, learnCaptures } from '../../captures/learn-captures.js'
+import { expireQuestions } from '../../questions/end-questions.js'
 import { judgeWaitingRun } from '../../runs/judge-run.js'
 import { countDecisions } from '../../store/dashboard/decision-counts.js'
 import { expireOffers } from '../../workflows/expire-offers.js'
 import type { Job, SharedJob } from './job.js'
 import { RETENTIONS, retentionJob } from './retentions.js'
+import { noticesJob } from './send-notices.js'
 import { signHeadsJob } from './sign-heads.js'
 import { watchRatesJob } from './watch-rates.js'
 
@@ -30,6 +32,13 @@ const expireOffersJob: SharedJob = {
   run: async (services) => (await expireOffers(services)) > 0,
 }
 
+const expireQuestionsJob: SharedJob = {
+  name: 'expire-questions',
+  shared: true,
+  ownLane: true,
+  run: async (services) => (await expireQuestions(services)) > 0,
+}
+
 /** Everything that is done in the background, in the order of a round. */
 export const JOBS: readonly (Job | SharedJob)[] = [
   ...RETENTIONS.map(retentionJob),
@@ -37,6 +46,8 @@ export const JOBS: readonly (Job | SharedJob)[] = [
   decisionCountsJob,
   watchRatesJob,
   expireOffersJob,
+  expireQuestionsJob,
+  noticesJob,
   learningJob,
   runsJob,
 ]

@@ -9,6 +9,7 @@ import { deleteOldCaptures } from '../../store/captures/captures.js'
 import { deleteOldUnansweredCalls } from '../../store/dashboard/unanswered-calls.js'
 import { deleteUnusedPlans } from '../../store/governance/plans.js'
 import { deleteOldSeals } from '../../store/ledgers/seals.js'
+import { deleteOldDeliveries } from '../../store/questions/deliveries.js'
 import { BUDGET_DAYS, deleteOldRuns } from '../../store/runs/runs.js'
 import { deleteOldContent, deleteOldErasures } from '../../store/sessions/content.js'
 import { deleteOldFindableIds } from '../../store/sessions/findable-ids.js'
@@ -114,6 +115,7 @@ export const RETENTIONS: readonly Retention[] = [
     remove: (tx, { olderThanDays, limit }) => deleteOldStickyLabels(tx, olderThanDays, limit),
   },
   // A day later: no clock is so wrong that an instance would still take the token.
+  { name: 'notices', remove: (tx, { limit }) => deleteOldDeliveries(tx, 90, limit) },
   { name: 'used-tokens', remove: (tx, { limit }) => deleteExpiredTokens(tx, 1, limit) },
   {
     name: 'handoff-notes',

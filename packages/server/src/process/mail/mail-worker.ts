@@ -112,6 +112,7 @@ export function startMailWorker(parts: MailWorkerParts, everyMs = 15_000): MailW
       wake()
       await running
     },
+    send: (to, message, reference) => parts.mailer.send(to, message, reference),
     close: async () => {
       stopped = true
       clearInterval(timer)

@@ -1,12 +1,8 @@
+import type { MailMessage } from '../../context/context.js'
 import type { QueuedMail, TokenKind } from '../../store/accounts/mail.js'
+import type { DueNotice } from '../../store/questions/deliveries.js'
 
-export interface Message {
-  readonly subject: string
-  readonly text: string
-  readonly html: string
-  /** What the mail is about: a credential, never logged. */
-  readonly link: string
-}
+export type Message = MailMessage
 
 interface Wording {
   readonly path: string
@@ -62,8 +58,34 @@ type Worded =
 /** Plain and short, as text and as HTML. The host of the link comes from the configuration alone. */
 export function writeMessage(mail: Worded, publicUrl: string, token: string): Message {
   const wording = mail.kind === 'invite' ? invitation(mail.tenantName, mail.invitedBy) : WORDINGS[mail.kind]
-  const { path, subject, lines, action } = wording
-  const link = tokenLink(publicUrl, path, token)
+  return laidOut(wording, tokenLink(publicUrl, wording.path, token))
+}
+
+/**
+ * That a question waits, and for whom. No argument is in it: a mail is read by more than its reader. What learned rules say
+ * may quote the call, so only what somebody wrote in a contract is.
+ */
+export function writeNotice(notice: DueNotice, link: string): Message {
+  const { toolName, agent, environment, rule, reason, expiresAt, questionId, kind } = notice
+  const isWritten = /#(\d+|risk)$/.test(rule) && reason !== null
+  const of = [
+    agent === null ? 'an agent' : `the agent ${agent}`,
+    environment === null ? '' : ` in ${environment}`,
+  ].join('')
+  return laidOut(
+    {
+      subject: `${kind.startsWith('reminder') ? 'Still waiting: ' : ''}${toolName} needs your answer`,
+      lines: [
+        `A call of ${toolName} by ${of} waits for an answer${isWritten ? `: ${reason}` : ''}. It has not run.`,
+        `Question ${questionId} waits until ${expiresAt.toISOString()}. Opening the page decides nothing.`,
+      ],
+      action: 'Look at the question',
+    },
+    link,
+  )
+}
+
+function laidOut({ subject, lines, action }: Omit<Wording, 'path'>, link: string): Message {
   const [first, last] = lines
   return {
     link,

@@ -79,8 +79,11 @@ interface Named {
   userId: string
 }
 
+/** A role that is new counts from now on: it answers no question that was put before. */
 export async function setRole(tx: Tx, { tenantId, userId }: Named, role: Role): Promise<void> {
-  await tx`update users set role = ${role} where tenant_id = ${tenantId} and user_id = ${userId}`
+  await tx`
+    update users set role = ${role}, role_since = statement_timestamp()
+    where tenant_id = ${tenantId} and user_id = ${userId} and role <> ${role}`
 }
 
 /** Exactly these, from now on. A group that the member stays in keeps its date. */

@@ -25,8 +25,12 @@ export interface WhatToArchive {
 }
 
 /** Of a session `s` and its head `h`. */
-const isOver = (sql: Queryable, { before, idle }: WhatToArchive) => sql`(
+const isOver = (sql: Queryable, { tenantId, before, idle }: WhatToArchive) => sql`(
   (h.facts::json ->> 'updatedAt')::timestamptz < ${before}
+  and not exists (
+    select from questions q where q.tenant_id = ${tenantId} and q.session_id = s.session_id
+      and q.state in ('waiting', 'approved')
+  )
   and (not ${mayGoOn(sql)} or (${idle} and h.lease_until < ${before})))`
 
 /** Sessions that can be moved into a file, the oldest first. */

@@ -50,6 +50,15 @@ export const ARCHIVED_TABLES: readonly ArchivedTable[] = [
   { name: 'late_receipts', where: ofSessions, order: ['session_id', 'pending_call_id', 'number'] },
   { name: 'superseded_requests', where: ofSessions, order: ['session_id', 'prepared_request_id'] },
   { name: 'content', where: ofSessions, order: ['session_id', 'kind', 'ref'] },
+  { name: 'questions', where: ofSessions, order: ['session_id', 'question_id'] },
+  {
+    name: 'deliveries',
+    where: (sql, batch) => sql`${ofTenant(sql, batch)} and t.question_id in (
+      select q.question_id from questions q
+      where q.tenant_id = ${batch.tenantId} and q.session_id = any (${[...batch.sessionIds]}::text[]))`,
+    order: ['question_id', 'kind', 'channel', 'recipient'],
+  },
+  { name: 'answers', where: ofSessions, order: ['session_id', 'question_id', 'seq'] },
   { name: 'blocked_proposals', where: atEvents, order: ['session_id', 'seq', 'at'] },
   { name: 'stopped_calls', where: atEvents, order: ['session_id', 'at', 'proposal_id', 'call_index'] },
   { name: 'unanswered_calls', where: atEvents, order: ['session_id', 'seq', 'call_index', 'at'] },

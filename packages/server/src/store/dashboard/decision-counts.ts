@@ -201,6 +201,8 @@ const decisionsBetween = (
     ) as s
     cross join lateral json_array_elements(p.decisions) as d (decision)
   where p.proposed_at >= ${since}
+    -- A call that waits for people is neither allowed nor blocked.
+    and (d.decision ->> 'reason' is not null or d.decision ->> 'decision' = 'allow')
     ${until === null ? sql`` : sql`and p.proposed_at < ${until}`}
     ${tenantId === undefined ? sql`` : sql`and p.tenant_id = ${tenantId}`}`
 

@@ -1,5 +1,6 @@
 import type { Decision } from '@countersign/protocol'
 import type { NewAuditEntry } from '../audit.js'
+import type { QuestionChange } from '../questions/question-changes.js'
 import type { NewContent } from './content.js'
 import type { NewEvent } from './ledger.js'
 import type { NewLateReceipt, NewReceipt } from './receipts.js'
@@ -34,6 +35,8 @@ export interface SessionChange {
   /** What the change takes of limits that sessions share, or gives back. */
   readonly counts?: readonly NewCount[] | undefined
   readonly sticky?: StickyLabels | undefined
+  /** Only under the session's lock. */
+  readonly questions?: QuestionChange | undefined
   /** Only under the workflow's lock. */
   readonly workflow?: WorkflowChange | undefined
 }

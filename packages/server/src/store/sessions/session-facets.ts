@@ -1,4 +1,4 @@
-import type { BlockReason, LedgerBody } from '@countersign/protocol'
+import type { BlockReason, LedgerBody, LedgerCall } from '@countersign/protocol'
 import type { NewEvent } from './ledger.js'
 import type { SessionChange } from './session-change.js'
 
@@ -41,10 +41,16 @@ export function decisionCounts(events: readonly NewEvent[]): {
   // A turn that was refused had no calls yet.
   if (event === undefined || event.type === 'turn_blocked') return { allowed: 0, blocked: 0, lastReason }
   const isProposal = event.type === 'proposal'
-  const judged = isProposal ? (event.body as unknown as LedgerBody<'proposal'>).calls.length : 0
+  const judged = isProposal ? callsOf(event).filter(({ question, decision }) => !waits(question, decision)).length : 0
   // A call that is stopped was counted as allowed.
   return { allowed: judged - blocked.length, blocked: blocked.length, lastReason }
 }
+
+const callsOf = (event: NewEvent) => (event.body as unknown as LedgerBody<'proposal'>).calls
+
+/** A call that waits for people is neither allowed nor blocked. */
+const waits = (question: LedgerCall['question'], decision: LedgerCall['decision']): boolean =>
+  decision === 'block' && question !== undefined
 
 type Reasons = readonly BlockReason[]
 
@@ -59,8 +65,9 @@ const blockingEvent = (events: readonly NewEvent[]): NewEvent | undefined =>
 function blocksIn(event: NewEvent | undefined): readonly Reasons[] {
   switch (event?.type) {
     case 'proposal': {
-      const { calls } = event.body as unknown as LedgerBody<'proposal'>
-      return calls.filter(({ decision }) => decision === 'block').map(({ reasons }) => reasons)
+      return callsOf(event)
+        .filter(({ decision, question }) => decision === 'block' && !waits(question, decision))
+        .map(({ reasons }) => reasons)
     }
     case 'receipts': {
       const { receipts } = event.body as unknown as LedgerBody<'receipts'>

@@ -3,6 +3,7 @@ import type { Queryable } from '../../postgres/sql.js'
 import { SESSION_NOT_ARCHIVED } from '../archives/archived-ledgers.js'
 import { AUDIT, auditOf, type NewAuditEntry } from '../audit.js'
 import { STORE_PLAN } from '../governance/plans.js'
+import { changesQuestions, writeQuestions } from '../questions/question-changes.js'
 import { contentRows, type NewContent, STORE_ARGUMENTS, STORE_CONTENT, UNNAMED_AGENT } from './content.js'
 import { NOTE_FINDABLE_IDS } from './findable-ids.js'
 import { type KeyProof, PROVEN, proofOf } from './key-proof.js'
@@ -21,8 +22,8 @@ import { NOTE_STOPPED_CALLS, stoppedCalls } from './stopped-calls.js'
 import { USE_TOKEN, usedTokenValues } from './used-tokens.js'
 
 /**
- * Writes a change of a session, all or nothing, in one statement; under the workflow's lock further ones of the same
- * transaction write what the workflow shares. False when the session was written since it was read, when the key to
+ * Writes a change of a session, all or nothing, in one statement; under the lock further ones of the same transaction write
+ * questions to people, and what a workflow shares. False when the session was written since it was read, when the key to
  * prove is not valid any more, or when the id of a new session or prepared request is taken.
  * A prepared request that was used before violates the key of the proposal that uses it again; a shared limit of which
  * others have used too much since it was read violates its bound (`isLimitTaken`); a token that opened another session
@@ -33,6 +34,7 @@ export async function writeChange(sql: Queryable, change: SessionChange, proof?:
   const rows = await statement(parts)(sql, ...values)
   if (rows.length === 0) return false
   if (change.workflow !== undefined) await writeWorkflowChange(sql, change.session, change.workflow)
+  if (changesQuestions(change)) await writeQuestions(sql, change)
   return true
 }
 

@@ -1,0 +1,84 @@
+import { cardHashOf } from '@countersign/engine'
+import type { QuestionDetail } from '@countersign/protocol'
+import { ApiError } from '../base/api-error.js'
+import type { UserContext } from '../context/context.js'
+import { inRead } from '../context/work.js'
+import { listDeliveries } from '../store/questions/deliveries.js'
+import { findQuestion, listAnswers, loadAnswerer, loadCard, type StoredQuestion } from '../store/questions/questions.js'
+import { loadSession } from '../store/sessions/sessions.js'
+import { questionRow } from './views.js'
+
+/** Everything that a page about one question shows. Null: the tenant has no such question. */
+export async function questionDetail(ctx: UserContext, questionId: string): Promise<QuestionDetail | null> {
+  const { tenantId } = ctx.tenant
+  const { userId, role } = ctx.signIn
+  const question = await inRead(ctx, (sql) => findQuestion(sql, tenantId, questionId, userId))
+  if (question === null) return null
+  const card = await inRead(ctx, (sql) => loadCard(sql, tenantId, questionId))
+  const answers = await inRead(ctx, (sql) => listAnswers(sql, tenantId, [questionId]))
+  const deliveries = await inRead(ctx, (sql) => listDeliveries(sql, tenantId, questionId))
+  const session = await inRead(ctx, (sql) => loadSession(sql, tenantId, question.sessionId))
+  if (session === null) throw new ApiError('NOT_FOUND')
+  const isIntact = card === null || cardHashOf(session.fixed.hashSalt, card) === question.cardHash
+  const isLive = question.state === 'waiting' || question.state === 'approved'
+  return {
+    question: questionRow(question),
+    card: isIntact ? card : null,
+    card_hash: question.cardHash,
+    ...(!isIntact && { changed: true as const }),
+    can_edit: question.canEdit,
+    answers: answers.map(({ cardNo, memberName, decision, relation, channel, note, edited, at }) => ({
+      card_no: cardNo,
+      by: memberName,
+      decision,
+      relation,
+      channel,
+      note,
+      edited,
+      at: at.toISOString(),
+    })),
+    deliveries: deliveries.map(({ kind, channel, recipient, sentAt, attempts, error }) => ({
+      kind: kindOf(kind),
+      channel,
+      to: recipient,
+      sent_at: sentAt?.toISOString() ?? null,
+      attempts,
+      error,
+    })),
+    endorsements: [],
+    may: {
+      answer: question.mine,
+      confirms: question.requester === userId,
+      ask_again: role === 'owner' && isLive,
+      why_not: question.mine ? null : await whyNot(ctx, question),
+    },
+    last_allowed: null,
+    before: [],
+    remaining: null,
+  }
+}
+
+function kindOf(kind: string): QuestionDetail['deliveries'][number]['kind'] {
+  const [name] = kind.split('-')
+  return name === 'reminder' || name === 'escalation' ? name : 'asked'
+}
+
+/** Why the reader cannot answer, as a sentence. */
+export async function whyNot(ctx: UserContext, question: StoredQuestion): Promise<string> {
+  const { tenantId } = ctx.tenant
+  const { userId, role } = ctx.signIn
+  if (question.state !== 'waiting') return `The question is ${question.state}.`
+  if (role === 'viewer') return 'You are a viewer; approvers and owners answer questions.'
+  const answers = await inRead(ctx, (sql) => listAnswers(sql, tenantId, [question.questionId]))
+  if (answers.some((one) => one.userId === userId && one.cardNo === question.cardNo)) return 'You have answered it.'
+  if (question.self === 'never' && question.requester === userId)
+    return 'The session acts for you, and its rule wants somebody else to answer.'
+  const asked = question.eligible.map((rule) => rule.map(({ role: one }) => one).join(' or ')).join(', and ')
+  const member = await inRead(ctx, (sql) => loadAnswerer(sql, tenantId, userId))
+  const fits = (one: string) =>
+    one === 'owner' ? role === 'owner' : one === 'approver' || member?.groups.includes(one) === true
+  const isOne = question.eligible.every((rule) => rule.some(({ role: one }) => fits(one)))
+  return isOne
+    ? `It asks ${asked}. You have been one only since it was asked: an owner can ask again.`
+    : `It asks ${asked}, and you are not one.`
+}
