@@ -53,6 +53,26 @@ export function newRouter(queries: QueryClient) {
     }),
     createRoute({
       ...inside,
+      path: '/questions',
+      component: lazyRouteComponent(() => pageCode(() => import('./pages/questions.js')), 'QuestionsPage'),
+    }),
+    createRoute({
+      ...inside,
+      path: '/questions/$questionId',
+      component: lazyRouteComponent(() => pageCode(() => import('./pages/questions/question.js')), 'QuestionPage'),
+    }),
+    createRoute({
+      ...inside,
+      path: '/questions/batch',
+      component: lazyRouteComponent(() => pageCode(() => import('./pages/questions/batch.js')), 'BatchPage'),
+    }),
+    createRoute({
+      ...inside,
+      path: '/questions/statistics',
+      component: lazyRouteComponent(() => pageCode(() => import('./pages/questions/statistics.js')), 'StatisticsPage'),
+    }),
+    createRoute({
+      ...inside,
       path: '/captures',
       component: lazyRouteComponent(() => pageCode(() => import('./pages/captures.js')), 'CapturesPage'),
     }),
@@ -115,6 +135,11 @@ export function newRouter(queries: QueryClient) {
       ...inside,
       path: '/audit',
       component: lazyRouteComponent(() => pageCode(() => import('./pages/audit.js')), 'AuditPage'),
+    }),
+    createRoute({
+      ...inside,
+      path: '/webhooks',
+      component: lazyRouteComponent(() => pageCode(() => import('./pages/webhooks.js')), 'WebhooksPage'),
     }),
     createRoute({
       ...inside,

@@ -14,6 +14,7 @@ import {
 } from '@countersign/protocol'
 import type { RecordedReplies } from '../../support/volume/record-replies.js'
 import { hostileRow, hostileTimeline } from './hostile.js'
+import { questionFixtures } from './question-fixtures.js'
 
 const RECORDED = readFileSync(new URL('recorded-replies.json', import.meta.url), 'utf8')
 const { at: RECORDED_AT, mainSession, details, plans, planDetails, learned } = JSON.parse(RECORDED) as RecordedReplies
@@ -49,6 +50,8 @@ interface Options {
   readonly verified?: boolean
   /** The learned plan was approved, and asks more than it promised. */
   readonly drifting?: boolean
+  /** Somebody else decides a question just before the person does, or an owner asks again. */
+  readonly questionRace?: 'decided' | 'changed'
   /** Of whoever is signed in: an owner, unless it is said. */
   readonly role?: Role
   readonly ways?: Partial<Answer<Routes['listWaysIn']>>
@@ -69,7 +72,15 @@ function repliesAt(now: Date): RecordedReplies {
  */
 export function dashboardFixtures(
   now: Date,
-  { empty = false, signedIn = true, verified = true, drifting = false, role = 'owner', ways = {} }: Options = {},
+  {
+    empty = false,
+    signedIn = true,
+    verified = true,
+    drifting = false,
+    questionRace,
+    role = 'owner',
+    ways = {},
+  }: Options = {},
 ): Fixtures {
   const replies = repliesAt(now)
   replies.planDetails[LEARNED_PLAN] = drifting ? replies.learned.drifting : replies.learned.draft
@@ -142,6 +153,13 @@ export function dashboardFixtures(
       return { ok: true }
     },
 
+    ...questionFixtures(now, {
+      sessionId: MAIN_SESSION,
+      before: replies.calls.slice(0, 5),
+      empty,
+      role,
+      race: questionRace,
+    }),
     listMembers: () => replies.members,
     inviteMember: ({ body }) => {
       const times = { created_at: now.toISOString(), expires_at: new Date(now.getTime() + WEEK_MS).toISOString() }

@@ -10,6 +10,7 @@ import {
   SOURCES_SESSION,
   UNANSWERED_SESSION,
 } from './fixtures.js'
+import { QUESTIONS } from './questions.js'
 
 export interface PageCase {
   readonly name: string
@@ -92,6 +93,74 @@ export const PAGES: readonly PageCase[] = [
   { name: 'calls', path: '/calls' },
   { name: 'calls-unanswered', path: '/calls?decision=unanswered' },
   { name: 'calls-session', path: `/calls?session=${MAIN_SESSION}` },
+  { name: 'questions', path: '/questions' },
+  { name: 'questions-empty', path: '/questions', options: { empty: true } },
+  { name: 'questions-none', path: '/questions?rule=pay%239' },
+  { name: 'questions-any', path: '/questions?state=any' },
+  { name: 'questions-viewer', path: '/questions', options: { role: 'viewer' } },
+  { name: 'question', path: `/questions/${QUESTIONS.refund}` },
+  {
+    name: 'question-edit',
+    path: `/questions/${QUESTIONS.refund}`,
+    act: async (page) => {
+      await page.getByText('Change it before you approve').click()
+      await page.getByLabel('$.amount').fill('400')
+      await page.getByLabel('"A-1003/2"').uncheck()
+      await page.getByRole('button', { name: 'Approve with changes' }).waitFor()
+    },
+  },
+  { name: 'question-own', path: `/questions/${QUESTIONS.own}` },
+  { name: 'question-two', path: `/questions/${QUESTIONS.two}` },
+  { name: 'question-hostile', path: `/questions/${QUESTIONS.hostile}` },
+  { name: 'question-changed', path: `/questions/${QUESTIONS.changed}` },
+  { name: 'question-others', path: `/questions/${QUESTIONS.others}` },
+  { name: 'question-viewer', path: `/questions/${QUESTIONS.refund}`, options: { role: 'viewer' } },
+  { name: 'question-approved', path: `/questions/${QUESTIONS.approved}` },
+  { name: 'question-used', path: `/questions/${QUESTIONS.used}` },
+  { name: 'question-denied', path: `/questions/${QUESTIONS.denied}` },
+  { name: 'question-expired', path: `/questions/${QUESTIONS.expired}` },
+  { name: 'question-erased', path: `/questions/${QUESTIONS.erased}` },
+  { name: 'question-unknown', path: '/questions/Q-NOSUCHQUESTI', refused: 404 },
+  {
+    name: 'question-late',
+    path: `/questions/${QUESTIONS.refund}`,
+    options: { questionRace: 'decided' },
+    refused: 409,
+    act: async (page) => {
+      await page.getByRole('button', { name: 'Approve' }).click()
+      await page.getByText('Ben Ode denied it a moment ago').waitFor()
+    },
+  },
+  {
+    name: 'question-again',
+    path: `/questions/${QUESTIONS.refund}`,
+    act: async (page) => {
+      await page.getByRole('button', { name: 'Ask again' }).click()
+    },
+  },
+  {
+    name: 'batch',
+    path: '/questions/batch?rule=issue_refund%230&agent=support',
+    act: async (page) => {
+      await page.getByRole('radio', { name: 'Approve' }).first().check()
+      await page.getByRole('radio', { name: 'Deny' }).nth(1).check()
+      await page.getByRole('button', { name: 'Approve 1, deny 1' }).waitFor()
+    },
+  },
+  { name: 'batch-empty', path: '/questions/batch?rule=pay%239' },
+  { name: 'statistics', path: '/questions/statistics' },
+  { name: 'statistics-empty', path: '/questions/statistics', options: { empty: true } },
+  { name: 'webhooks', path: '/webhooks' },
+  {
+    name: 'webhooks-new',
+    path: '/webhooks',
+    act: async (page) => {
+      await page.getByLabel('Address of the new webhook').fill('https://new.northwind.example/in')
+      await page.getByRole('button', { name: 'Add' }).click()
+      await page.getByText('whsec_').waitFor()
+    },
+  },
+  { name: 'webhooks-empty', path: '/webhooks', options: { empty: true } },
   { name: 'captures', path: '/captures' },
   {
     name: 'captures-so-far',

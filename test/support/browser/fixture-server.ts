@@ -40,6 +40,16 @@ interface Reply {
   readonly value: unknown
 }
 
+/** A refusal with its own code and detail, where a status alone does not say enough. */
+export class Refusal extends Error {
+  readonly code: ErrorCode
+
+  constructor(code: ErrorCode, detail: string) {
+    super(detail)
+    this.code = code
+  }
+}
+
 type AnyFixture = (asked: { params: unknown; query: unknown; body: unknown }) => unknown
 
 function answer(fixtures: Fixtures, { method, path, search }: Asked, body: unknown): Reply {
@@ -48,9 +58,15 @@ function answer(fixtures: Fixtures, { method, path, search }: Asked, body: unkno
     const fixture = fixtures[name] as AnyFixture | undefined
     if (params === null || fixture === undefined) continue
     const query = route.query?.parse(Object.fromEntries(new URLSearchParams(search))) ?? {}
-    const reply = fixture({ params, query, body: route.body?.parse(body) })
-    if (typeof reply === 'number') return problem(reply)
-    return { status: route.status ?? 200, value: route.reply.parse(reply) }
+    try {
+      const reply = fixture({ params, query, body: route.body?.parse(body) })
+      if (typeof reply === 'number') return problem(reply)
+      return { status: route.status ?? 200, value: route.reply.parse(reply) }
+    } catch (refusal) {
+      if (!(refusal instanceof Refusal)) throw refusal
+      const { status, title } = ERRORS[refusal.code]
+      return { status, value: { type: 'about:blank', status, code: refusal.code, title, detail: refusal.message } }
+    }
   }
   return problem(404)
 }

@@ -89,6 +89,16 @@ const CALLS = {
   listRuns: ['GET', '/api/dashboard/runs'],
   startRun: ['POST', '/api/dashboard/runs', 'approver'],
   loadRunDetail: ['GET', '/api/dashboard/runs/:run_id'],
+  listQuestions: ['GET', '/api/dashboard/questions'],
+  loadQuestion: ['GET', '/api/dashboard/questions/:question_id'],
+  answerQuestion: ['POST', '/api/dashboard/questions/:question_id/answer', 'approver'],
+  answerQuestions: ['POST', '/api/dashboard/questions/answers', 'approver'],
+  askAgain: ['POST', '/api/dashboard/questions/:question_id/ask-again', 'owner'],
+  revokeEndorsement: ['POST', '/api/dashboard/endorsements/:endorsement_id/revoke', 'approver'],
+  questionStats: ['GET', '/api/dashboard/question-stats'],
+  listWebhooks: ['GET', '/api/dashboard/webhooks', 'owner'],
+  createWebhook: ['POST', '/api/dashboard/webhooks', 'owner'],
+  removeWebhook: ['POST', '/api/dashboard/webhooks/:webhook_id/remove', 'owner'],
 } as const satisfies { [N in RouteName]?: RowOf<Routes[N]> }
 
 type RowOf<R extends Route> = R extends { role: 'approver' | 'owner' }

@@ -14,23 +14,29 @@ import { pollEvery } from './polling.js'
 interface Reading {
   /** Polls about this often while the page is visible, slower while nothing changes. */
   readonly pollMs?: number
+  /** Also while the page is hidden: what its title says is read on the tab. */
+  readonly inBackground?: boolean
   readonly enabled?: boolean
   /** Shows the previous reply while a changed query loads. */
   readonly keepLast?: boolean
+  /** Loaded when the page opens, and again only when it is asked for. */
+  readonly once?: boolean
 }
 
 /** Loads one route, and polls it if asked to. */
 export function useApi<N extends Callable>(
   name: N,
   input: CallInput<N>,
-  { pollMs, enabled = true, keepLast = false }: Reading = {},
+  { pollMs, inBackground = false, enabled = true, keepLast = false, once = false }: Reading = {},
 ): UseQueryResult<Answer<N>, ApiProblem> {
   return useQuery<Answer<N>, ApiProblem>({
     ...reading(name, input),
     enabled,
+    refetchIntervalInBackground: inBackground,
     ...(pollMs === undefined
       ? {}
       : { refetchInterval: (query: Query<Answer<N>, ApiProblem>) => pollEvery(pollMs, query) }),
+    ...(once ? { staleTime: Number.POSITIVE_INFINITY, gcTime: 0 } : {}),
     ...(keepLast ? { placeholderData: (previous: Answer<N> | undefined) => previous as never } : {}),
   })
 }

@@ -1,7 +1,6 @@
 import type { BlockReason, CallRow } from '@countersign/protocol'
 import { Link, useNavigate, useSearch } from '@tanstack/react-router'
 import { useApi } from '../api/use-api.js'
-import { Badge } from '../components/basic/badge.js'
 import { Button } from '../components/basic/button.js'
 import { Name, Text } from '../components/basic/text.js'
 import { Ago } from '../components/basic/time.js'
@@ -9,7 +8,8 @@ import { Select } from '../components/form/field.js'
 import { Freshness, Page } from '../components/layout/page.js'
 import { NoneSoFar, Pager } from '../components/layout/pager.js'
 import { Empty, Loaded } from '../components/layout/states.js'
-import { REASON_OPTIONS, reasonTitle } from '../text/reasons.js'
+import { REASON_OPTIONS } from '../text/reasons.js'
+import { CallDecision, CallEnd, isAsked } from './calls/call-result.js'
 import { AgentFilter, ANY, PeriodFilter, type Search, TextFilter } from './sessions/filter-fields.js'
 import { timeBounds } from './sessions/time-bounds.js'
 
@@ -120,11 +120,17 @@ const CallsTable = ({ rows }: { rows: readonly CallRow[] }) => (
             </Link>
           </th>
           <td data-label="Decision">
-            <Badge tone={row.decision === 'allow' ? 'allow' : 'block'}>
-              {row.decision === 'allow' ? 'Allowed' : 'Blocked'}
-            </Badge>
+            <CallDecision row={row} />
           </td>
-          <td data-label="What came of it">{endOf(row)}</td>
+          <td data-label="What came of it">
+            {isAsked(row) ? (
+              <Link to="/questions" search={{ state: 'any', session: row.session_id }}>
+                <CallEnd row={row} />
+              </Link>
+            ) : (
+              <CallEnd row={row} />
+            )}
+          </td>
           <td data-label="Session">
             <Name value={row.session_id} />
             <span className="cell-note">
@@ -139,16 +145,3 @@ const CallsTable = ({ rows }: { rows: readonly CallRow[] }) => (
     </tbody>
   </table>
 )
-
-const OUTCOMES = {
-  succeeded: 'Succeeded',
-  failed: 'Failed',
-  not_executed: 'Not executed',
-  unknown: 'Outcome unknown',
-} as const
-
-function endOf({ reason, decision, outcome }: CallRow) {
-  if (reason !== null) return reasonTitle(reason)
-  if (outcome !== null) return OUTCOMES[outcome]
-  return decision === 'allow' ? <span className="doubt-note">No receipt</span> : null
-}

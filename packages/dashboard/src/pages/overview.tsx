@@ -1,6 +1,7 @@
 import { Link, useNavigate, useSearch } from '@tanstack/react-router'
 import type { Answer } from '../api/api.js'
 import { useApi } from '../api/use-api.js'
+import { useWaiting } from '../api/use-waiting.js'
 import { Bar } from '../components/basic/bar.js'
 import { Icon } from '../components/basic/icon.js'
 import { Name, Text } from '../components/basic/text.js'
@@ -71,6 +72,7 @@ function Figures({ overview }: { overview: Overview }) {
   return (
     <>
       <UnansweredStrip overview={overview} />
+      <WaitingQuestions />
       <DriftingPlans overview={overview} />
       <div className="tiles">
         <Tile
@@ -151,6 +153,23 @@ function Figures({ overview }: { overview: Overview }) {
         <RecentBlocks overview={overview} />
       </Panel>
     </>
+  )
+}
+
+/** Calls that wait until a person decides. */
+function WaitingQuestions() {
+  const { mine, waiting } = useWaiting() ?? { mine: 0, waiting: 0 }
+  if (waiting === 0) return null
+  return (
+    <p className={mine === 0 ? 'strip' : 'strip strip-ask'} role="status">
+      <Icon name="questions" size={16} />
+      <span>
+        {mine === 0
+          ? `${plural(waiting, 'call waits', 'calls wait')} for other people's answers.`
+          : `${plural(mine, 'call waits', 'calls wait')} for your answer${waiting > mine ? `, ${count(waiting - mine)} for others'` : ''}.`}{' '}
+        <Link to="/questions">{waiting === 1 ? 'Show it' : 'Show them'}</Link>
+      </span>
+    </p>
   )
 }
 

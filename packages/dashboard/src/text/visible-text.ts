@@ -4,10 +4,10 @@ export interface TextPart {
   readonly escaped: boolean
 }
 
-// Control characters, bidirectional overrides and isolates, zero-width and other invisible characters, lone surrogates.
+// Control characters, lone surrogates, whatever a font draws as nothing (direction overrides and isolates, zero-width and
+// filling characters, tags, variation selectors but for the one that makes an emoji), and spaces other than the usual ones.
 const ACTING =
-  // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what it must find
-  /[\u0000-\u001f\u007f-\u009f\u00ad\u061c\u115f\u1160\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\u3164\ufeff\ufff9-\ufffb]|\p{Cs}|[\u{e0000}-\u{e007f}]/gu
+  /\p{Cc}|\p{Cs}|(?!(?<=\p{Extended_Pictographic})\ufe0f)\p{DI}|[\u2000-\u200a\u2028\u2029\u202f\u205f\u2800\ufff9-\ufffb]/gu
 
 /** Splits untrusted text into plain parts and named unsafe characters, so that nothing is hidden or reversed. */
 export function visibleText(text: string, keep: 'lines' | 'nothing' = 'nothing'): TextPart[] {

@@ -1,4 +1,5 @@
 import { type ReactNode, useSyncExternalStore } from 'react'
+import { useWaiting } from '../../api/use-waiting.js'
 import { ago } from '../../text/format.js'
 import { plainText } from '../../text/visible-text.js'
 import { Icon } from '../basic/icon.js'
@@ -13,10 +14,12 @@ interface PageProps {
   readonly children: ReactNode
 }
 
+/** A page in the frame. Its title counts what waits for an answer of the reader, so that the browser's tab says so. */
 export function Page({ title, heading, lead, actions, children }: PageProps) {
+  const mine = useWaiting()?.mine ?? 0
   return (
     <>
-      <title>{`${plainText(title)} · Countersign`}</title>
+      <title>{`${mine === 0 ? '' : `(${mine}) `}${plainText(title)} · Countersign`}</title>
       <header className="page-header">
         <div>
           <h1>{heading ?? title}</h1>

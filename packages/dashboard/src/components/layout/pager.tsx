@@ -2,7 +2,7 @@ import { Link } from '@tanstack/react-router'
 import { Empty } from './states.js'
 
 interface PagerProps {
-  readonly to: '/sessions' | '/calls' | '/captures' | '/workflows' | '/plans' | '/audit'
+  readonly to: '/sessions' | '/calls' | '/questions' | '/captures' | '/workflows' | '/plans' | '/audit'
   /** What the address of the list says beside the place in it. */
   readonly search?: Readonly<Record<string, string>>
   /** What is listed, in the plural. */

@@ -4,6 +4,7 @@ import { useEffect, useRef } from 'react'
 import type { Callable } from '../../api/api.js'
 import { forgetPerson, useApi, useChange } from '../../api/use-api.js'
 import { useMay } from '../../api/use-may.js'
+import { usePolledWaiting, useWaiting } from '../../api/use-waiting.js'
 import { chooseTheme, useTheme } from '../../styles/theme.js'
 import { Button } from '../basic/button.js'
 import { Icon, type IconName, Mark } from '../basic/icon.js'
@@ -16,6 +17,7 @@ const SECTIONS = [
     title: 'Monitor',
     links: [
       { to: '/', icon: 'overview', label: 'Overview' },
+      { to: '/questions', icon: 'questions', label: 'Questions' },
       { to: '/sessions', icon: 'sessions', label: 'Sessions' },
       { to: '/calls', icon: 'calls', label: 'Calls' },
       { to: '/agents', icon: 'agents', label: 'Agents' },
@@ -35,6 +37,7 @@ const SECTIONS = [
     links: [
       { to: '/members', icon: 'members', label: 'Members', shows: 'listMembers' },
       { to: '/keys', icon: 'keys', label: 'API keys', shows: 'listKeys' },
+      { to: '/webhooks', icon: 'webhooks', label: 'Webhooks', shows: 'listWebhooks' },
       { to: '/audit', icon: 'audit', label: 'Audit trail', shows: 'listAudit' },
       { to: '/limits', icon: 'limits', label: 'Limits and usage' },
     ],
@@ -53,6 +56,7 @@ interface PageLink {
 export function Shell() {
   const menu = useRef<HTMLDialogElement>(null)
   const { pathname } = useLocation()
+  usePolledWaiting()
   // biome-ignore lint/correctness/useExhaustiveDependencies: a change of page is what closes the menu
   useEffect(() => menu.current?.close(), [pathname])
   return (
@@ -100,6 +104,7 @@ const Brand = () => (
 /** The pages that the person may see. */
 function Navigation({ label }: { label: string }) {
   const may = useMay()
+  const mine = useWaiting()?.mine ?? 0
   return (
     <nav aria-label={label} className="navigation">
       {SECTIONS.map((section) => (
@@ -113,6 +118,7 @@ function Navigation({ label }: { label: string }) {
                   <Link to={link.to} activeOptions={{ exact: link.to === '/', includeSearch: false }}>
                     <Icon name={link.icon} />
                     {link.label}
+                    {link.to === '/questions' && mine > 0 ? <Waiting count={mine} /> : null}
                   </Link>
                 </li>
               ))}
@@ -122,6 +128,13 @@ function Navigation({ label }: { label: string }) {
     </nav>
   )
 }
+
+const Waiting = ({ count }: { count: number }) => (
+  <span className="navigation-count">
+    {count}
+    <span className="visually-hidden"> for you</span>
+  </span>
+)
 
 function Person() {
   const theme = useTheme()

@@ -1,4 +1,4 @@
-import type { Block, ContractFailure, JsonValue, TimelineCall } from '@countersign/protocol'
+import type { Block, ContractFailure, JsonValue, LedgerQuestion, TimelineCall } from '@countersign/protocol'
 import { Badge } from '../../components/basic/badge.js'
 import { Hash } from '../../components/basic/hash.js'
 import { Icon } from '../../components/basic/icon.js'
@@ -6,23 +6,33 @@ import { JsonText } from '../../components/basic/json-text.js'
 import { Name, Text } from '../../components/basic/text.js'
 import { detailMeaning, reasonMeaning, reasonTitle } from '../../text/reasons.js'
 import { plainText } from '../../text/visible-text.js'
+import { QuestionLink } from './question-link.js'
 import { NoReceipt, ReceiptLine } from './receipt-line.js'
 
+interface CallCardProps {
+  readonly seq: number
+  readonly call: TimelineCall
+  /** What people are asked about it. */
+  readonly question?: LedgerQuestion | undefined
+}
+
 /** One call: the decision, the rule behind it, and the outcome. It has a URL of its own. */
-export function CallCard({ seq, call }: { seq: number; call: TimelineCall }) {
+export function CallCard({ seq, call, question }: CallCardProps) {
   const id = `call-${seq}-${call.index}`
   const allowed = call.decision === 'allow'
+  // Neither allowed nor refused.
+  const isAsked = call.reasons.length === 0 && !allowed && question !== undefined
   return (
     <article
-      className={allowed ? 'call call-allow' : 'call call-block'}
+      className={allowed ? 'call call-allow' : isAsked ? 'call' : 'call call-block'}
       id={id}
       tabIndex={-1}
       aria-labelledby={`${id}-name`}
     >
       <header className="call-head">
-        <Badge tone={allowed ? 'allow' : 'block'}>
-          <Icon name={allowed ? 'check' : 'cross'} size={14} />
-          {allowed ? 'Allowed' : 'Blocked'}
+        <Badge tone={allowed ? 'allow' : isAsked ? 'accent' : 'block'}>
+          <Icon name={allowed ? 'check' : isAsked ? 'questions' : 'cross'} size={14} />
+          {allowed ? 'Allowed' : isAsked ? 'Asked' : 'Blocked'}
         </Badge>
         <h4 id={`${id}-name`}>
           <Name value={call.tool_name} />
@@ -40,7 +50,13 @@ export function CallCard({ seq, call }: { seq: number; call: TimelineCall }) {
           Asked for approval: <Text value={call.checkpoints.join(', ')} />
         </p>
       )}
-      {allowed ? <ReceiptLine call={call} /> : <NoReceipt />}
+      {question === undefined ? null : (
+        <>
+          <p className="call-note">{STEPS[question.step]}</p>
+          <QuestionLink questionId={question.question_id} />
+        </>
+      )}
+      {allowed ? <ReceiptLine call={call} /> : isAsked ? null : <NoReceipt />}
       {call.argument_hash === null ? null : (
         <p className="call-hashes">
           <Hash label="Arguments" value={call.argument_hash} />
@@ -53,6 +69,12 @@ export function CallCard({ seq, call }: { seq: number; call: TimelineCall }) {
     </article>
   )
 }
+
+const STEPS = {
+  asked: 'People were asked about it. It did not run.',
+  waiting: 'The same call was proposed before, and still waited for people. It did not run.',
+  used: 'Allowed because people approved it.',
+} as const satisfies Record<LedgerQuestion['step'], string>
 
 /** A reason with its rule, what was expected and found, and the remedy. */
 export function Reason({ block }: { block: Block }) {

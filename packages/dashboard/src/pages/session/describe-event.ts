@@ -1,12 +1,15 @@
 import type { LedgerBody, LedgerEventType, TimelineItem } from '@countersign/protocol'
 import type { Tone } from '../../components/basic/badge.js'
-import { plural } from '../../text/format.js'
+import { fullTime, plural } from '../../text/format.js'
+import { CAUSES } from '../questions/question-words.js'
 
 export interface EventSummary {
   readonly title: string
   readonly tone: Tone
   /** What happened, in one line. Names are shown unchanged. */
   readonly facts: readonly string[]
+  /** The question to people that it is about. */
+  readonly questionId?: string
 }
 
 /** An event of the ledger in words. */
@@ -28,6 +31,13 @@ const list = (names: readonly string[]): string => names.join(', ')
 const stoppedIn = ({ receipts }: LedgerBody<'receipts'>): number =>
   receipts.filter(({ block_reason }) => block_reason !== undefined).length
 
+/** Calls that people were asked about, which do not run yet. */
+const askedIn = ({ calls }: LedgerBody<'proposal'>): number =>
+  calls.filter(({ question }) => question !== undefined && question.step !== 'used').length
+
+const isOnlyAsked = (body: LedgerBody<'proposal'>): boolean =>
+  askedIn(body) > 0 && askedIn(body) === body.calls.filter(({ decision }) => decision === 'block').length
+
 const DESCRIPTIONS: { [T in LedgerEventType]: (body: LedgerBody<T>) => EventSummary } = {
   created: (body) => ({
     title: 'Session created',
@@ -40,12 +50,19 @@ const DESCRIPTIONS: { [T in LedgerEventType]: (body: LedgerBody<T>) => EventSumm
     ],
   }),
   proposal: (body) => ({
-    title: PROPOSALS[body.outcome],
-    tone: body.outcome === 'blocked' ? 'block' : body.outcome === 'partial' ? 'warn' : 'neutral',
+    title: isOnlyAsked(body) ? 'Calls proposed, a person has to decide' : PROPOSALS[body.outcome],
+    tone: isOnlyAsked(body)
+      ? 'accent'
+      : body.outcome === 'blocked'
+        ? 'block'
+        : body.outcome === 'partial'
+          ? 'warn'
+          : 'neutral',
     facts: [
       ...(body.model === null ? [] : [body.model]),
       ...(body.usage === null ? [] : [`${body.usage.input_tokens} tokens in, ${body.usage.output_tokens} out`]),
       ...(body.calls.length === 0 ? [] : [plural(body.calls.length, 'call')]),
+      ...(askedIn(body) === 0 ? [] : [`people were asked about ${plural(askedIn(body), 'call')}`]),
       ...(body.provider_run.length === 0 ? [] : [`executed by the provider: ${list(body.provider_run)}`]),
     ],
   }),
@@ -70,17 +87,28 @@ const DESCRIPTIONS: { [T in LedgerEventType]: (body: LedgerBody<T>) => EventSumm
   answered: (body) => ({
     title: body.decision === 'approve' ? 'A person approved' : 'A person denied',
     tone: body.decision === 'approve' ? 'allow' : 'block',
-    facts: [body.question_id, ...(body.state === 'waiting' ? [`${body.have} so far, more are needed`] : [])],
+    facts: [
+      ...(body.relation === 'self' ? ['their own request'] : []),
+      ...(body.edited_hash === undefined ? [] : ['with changed arguments']),
+      ...(body.state === 'waiting' ? [`${body.have} so far, more are needed`] : []),
+      ...(body.usable_until === undefined ? [] : [`the call may run until ${fullTime(body.usable_until)}`]),
+    ],
+    questionId: body.question_id,
   }),
   question_changed: (body) => ({
     title: 'Question put again',
     tone: 'accent',
-    facts: [body.question_id, 'answers before are void'],
+    facts: [
+      body.cause === 'plan_changed' ? 'a new plan was approved' : 'an owner asked again',
+      'answers before are void',
+    ],
+    questionId: body.question_id,
   }),
   question_ended: (body) => ({
     title: body.state === 'expired' ? 'Question expired' : 'Question withdrawn',
     tone: 'neutral',
-    facts: [body.question_id],
+    facts: body.state === 'expired' ? ['the call did not run'] : [CAUSES[body.cause]],
+    questionId: body.question_id,
   }),
   label: (body) => ({ title: 'Label added', tone: 'accent', facts: [body.label] }),
   tool_filter: (body) => ({

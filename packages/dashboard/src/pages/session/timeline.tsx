@@ -1,4 +1,4 @@
-import type { AuditEntry, TimelineItem } from '@countersign/protocol'
+import type { AuditEntry, LedgerBody, LedgerQuestion, TimelineItem } from '@countersign/protocol'
 import { useLocation } from '@tanstack/react-router'
 import { useEffect, useRef } from 'react'
 import { Button } from '../../components/basic/button.js'
@@ -11,6 +11,7 @@ import { narrowingMeaning } from '../../text/reasons.js'
 import { actBehind } from './acts.js'
 import { CallCard } from './call-card.js'
 import { describeEvent } from './describe-event.js'
+import { QuestionLink } from './question-link.js'
 import type { TimelineReading } from './use-timeline.js'
 
 interface TimelineProps {
@@ -87,7 +88,7 @@ interface MomentProps {
 }
 
 function Moment({ item, act, before, chosen, onChoose }: MomentProps) {
-  const { title, tone, facts } = describeEvent(item)
+  const { title, tone, facts, questionId } = describeEvent(item)
   return (
     <li className={`moment moment-${tone}`} id={`event-${item.seq}`} tabIndex={-1} data-chosen={chosen || undefined}>
       <div className="moment-head">
@@ -113,6 +114,7 @@ function Moment({ item, act, before, chosen, onChoose }: MomentProps) {
         ))}
         <Hash label="hash" value={item.hash} />
       </p>
+      {questionId === undefined ? null : <QuestionLink questionId={questionId} />}
       {act === null ? null : <Act act={act} />}
       {item.changed === undefined ? null : (
         <p className="proof proof-bad" role="alert">
@@ -122,10 +124,16 @@ function Moment({ item, act, before, chosen, onChoose }: MomentProps) {
       )}
       {item.preflight === null ? null : <Preflight preflight={item.preflight} />}
       {item.calls.map((entry) => (
-        <CallCard key={entry.index} seq={item.seq} call={entry} />
+        <CallCard key={entry.index} seq={item.seq} call={entry} question={questionOf(item, entry.index)} />
       ))}
     </li>
   )
+}
+
+/** What the ledger says of people who are asked about a call. */
+function questionOf({ type, body }: TimelineItem, index: number): LedgerQuestion | undefined {
+  if (type !== 'proposal') return undefined
+  return (body as unknown as LedgerBody<'proposal'>).calls.find((entry) => entry.index === index)?.question
 }
 
 /** Who, and the reason they gave. A label is its own reason. */

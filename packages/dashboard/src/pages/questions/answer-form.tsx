@@ -1,0 +1,113 @@
+import type { AnswerBody, JsonValue, QuestionDetail } from '@countersign/protocol'
+import { useId, useState } from 'react'
+import { Button } from '../../components/basic/button.js'
+import { plural, until } from '../../text/format.js'
+import { ChangesTable } from './changes-table.js'
+import { EditField, isEditable } from './edit-field.js'
+import { changesBetween, withValueAt } from './leaf-values.js'
+
+interface AnswerFormProps {
+  readonly detail: QuestionDetail
+  readonly busy: boolean
+  readonly onAnswer: (answer: Omit<AnswerBody, 'card_hash'>) => void
+}
+
+/** Not a form that Enter submits: only a click, or a key on the button itself, decides. */
+export function AnswerForm({ detail, busy, onAnswer }: AnswerFormProps) {
+  const { card, changed, question, may, can_edit } = detail
+  const [note, setNote] = useState('')
+  const [endorse, setEndorse] = useState(false)
+  // By path. Undefined: what was typed cannot be taken.
+  const [edits, setEdits] = useState<Readonly<Record<string, JsonValue | undefined>>>({})
+  const noteId = useId()
+  // Whoever cannot see all of it can only say no.
+  const shown = changed === true ? null : card
+  const editable = shown === null || !can_edit ? [] : shown.edit.filter(({ path }) => isEditable(shown, path))
+  const isInvalid = Object.values(edits).includes(undefined)
+  const edited =
+    shown === null
+      ? null
+      : Object.entries(edits).reduce(
+          (call, [path, value]) => (value === undefined ? call : withValueAt(call, path, value)),
+          shown.arguments,
+        )
+  const changes = shown === null || edited === null ? [] : changesBetween(shown.arguments, edited).changes
+  const noted = note.trim() === '' ? {} : { note: note.trim() }
+  const approve = () =>
+    onAnswer({
+      decision: 'approve',
+      ...noted,
+      ...(edited === null || changes.length === 0 ? {} : { arguments: edited }),
+      ...(endorse ? { endorse: true } : {}),
+    })
+  const missing = question.needed - question.have
+  return (
+    <div className="form">
+      {may.confirms ? (
+        <p>This session acts for you. If you approve, the record says that you confirmed it yourself.</p>
+      ) : null}
+      {editable.length === 0 || shown === null ? null : (
+        <details className="more">
+          <summary>Change it before you approve</summary>
+          <div className="form">
+            {editable.map((edit) => (
+              <EditField
+                key={edit.path}
+                edit={edit}
+                card={shown}
+                onChange={(value) => setEdits({ ...edits, [edit.path]: value })}
+              />
+            ))}
+          </div>
+        </details>
+      )}
+      {changes.length === 0 ? null : <ChangesTable changes={changes} before="As asked" now="As you approve it" />}
+      {shown === null || shown.endorse === null ? null : (
+        <label className="check">
+          <input type="checkbox" checked={endorse} onChange={(event) => setEndorse(event.target.checked)} />
+          <span>
+            Also allow {plural(shown.endorse.most, 'later call')} that {shown.endorse.most === 1 ? 'takes' : 'take'} the
+            value from the same place of the same record, for {spanWords(shown.endorse.seconds)}
+          </span>
+        </label>
+      )}
+      <div className="field">
+        <label htmlFor={noteId}>Note (optional)</label>
+        <textarea
+          id={noteId}
+          className="note-text"
+          rows={3}
+          maxLength={1_000}
+          value={note}
+          aria-describedby={`${noteId}-hint`}
+          onChange={(event) => setNote(event.target.value)}
+        />
+        <p id={`${noteId}-hint`} className="field-hint">
+          Kept with your answer.{' '}
+          {editable.length === 0
+            ? 'If you deny, the model reads it.'
+            : 'The model reads it if you deny or change the call.'}
+        </p>
+      </div>
+      <div className="answer-buttons">
+        {shown === null ? null : (
+          <Button kind="primary" icon="check" busy={busy} disabled={isInvalid} onClick={approve}>
+            {may.confirms ? 'Confirm' : 'Approve'}
+            {changes.length === 0 ? '' : ' with changes'}
+          </Button>
+        )}
+        <Button kind="danger" icon="cross" busy={busy} onClick={() => onAnswer({ decision: 'deny', ...noted })}>
+          Deny
+        </Button>
+      </div>
+      <p className="quiet">
+        {shown === null
+          ? 'Deny blocks the call in this session.'
+          : `${missing > 1 ? `Approve counts as one of ${missing} that are still needed. ` : ''}An approved call may run once, as ${changes.length === 0 ? 'shown' : 'changed'}, if all other rules allow it at that time. Deny blocks it in this session.`}
+      </p>
+    </div>
+  )
+}
+
+const spanWords = (seconds: number): string =>
+  until(new Date(Date.now() + seconds * 1_000 + 500).toISOString()).replace(/^in /, '')

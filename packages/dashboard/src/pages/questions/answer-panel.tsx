@@ -1,0 +1,95 @@
+import type { AnswerBody, QuestionDetail } from '@countersign/protocol'
+import { useQueryClient } from '@tanstack/react-query'
+import type { ApiProblem } from '../../api/api.js'
+import { useChange } from '../../api/use-api.js'
+import { Icon } from '../../components/basic/icon.js'
+import { Text } from '../../components/basic/text.js'
+import { Ago } from '../../components/basic/time.js'
+import { Panel } from '../../components/layout/page.js'
+import { sentence } from '../../text/format.js'
+import { AnswerForm } from './answer-form.js'
+import { decisionWords, outcomeWords, STATES } from './question-words.js'
+
+interface AnswerPanelProps {
+  readonly detail: QuestionDetail
+  /** Of the card that was read: what the answer names. */
+  readonly cardHash: string
+  /** The question is another by now than what was read. */
+  readonly isOther: boolean
+}
+
+/** The reader's answer; or why they cannot give one, or what was decided. */
+export function AnswerPanel({ detail, cardHash, isOther }: AnswerPanelProps) {
+  const queries = useQueryClient()
+  const answer = useChange('answerQuestion', ['loadQuestion', 'listQuestions', 'questionStats'])
+  const { question, may } = detail
+  const send = (given: Omit<AnswerBody, 'card_hash'>) =>
+    answer.mutate(
+      { params: { question_id: question.question_id }, body: { ...given, card_hash: cardHash } },
+      // Another was faster, or the question changed: what is shown is what it is now.
+      { onError: () => void queries.invalidateQueries({ queryKey: ['loadQuestion'] }) },
+    )
+  const isWaiting = question.state === 'waiting'
+  const title = isWaiting ? (may.confirms && may.answer ? 'Confirm your own request' : 'Your answer') : 'Outcome'
+  return (
+    <Panel title={title}>
+      {answer.error === null ? null : <NotCounted problem={answer.error} />}
+      {!isWaiting ? (
+        <Outcome detail={detail} />
+      ) : isOther ? (
+        <p>Read the changed question first.</p>
+      ) : may.answer ? (
+        <AnswerForm detail={detail} busy={answer.isPending} onAnswer={send} />
+      ) : (
+        <p>
+          <Text value={sentence(may.why_not ?? 'you cannot answer this question')} />
+          {/[.!]$/.test(may.why_not ?? '') ? '' : '.'}
+        </p>
+      )}
+    </Panel>
+  )
+}
+
+const NotCounted = ({ problem: { code, message, detail, retryAfterSeconds } }: { problem: ApiProblem }) => (
+  <div className="form-problem not-counted" role="alert">
+    <p>
+      <strong>Your answer was not counted.</strong>{' '}
+      {code === 'QUESTION_CHANGED' ? (
+        'The question changed in the meantime.'
+      ) : (
+        <>
+          <Text value={sentence(detail ?? message)} />
+          {/[.!]$/.test(detail ?? message) ? '' : '.'}
+        </>
+      )}
+      {retryAfterSeconds === undefined ? '' : ` Try again in ${Math.ceil(retryAfterSeconds)} seconds.`}
+    </p>
+  </div>
+)
+
+function Outcome({ detail: { question, answers } }: { detail: QuestionDetail }) {
+  const last = answers.filter(({ card_no }) => card_no === question.card_no).at(-1)
+  const isDecided = question.state !== 'withdrawn' && last !== undefined
+  return (
+    <div className={`outcome outcome-${STATES[question.state].tone}`}>
+      <p className="outcome-word">
+        <Icon name={STATES[question.state].tone === 'allow' ? 'check' : 'cross'} />
+        <strong>{STATES[question.state].word}</strong>
+      </p>
+      {isDecided ? (
+        <p>
+          {decisionWords(last)} by {last.by === null ? 'a person whose name was erased' : <Text value={last.by} />},{' '}
+          <Ago at={last.at} />.
+        </p>
+      ) : null}
+      {isDecided && last.note !== null ? (
+        <p>
+          <q>
+            <Text value={last.note} lines />
+          </q>
+        </p>
+      ) : null}
+      <p>{outcomeWords(question)}</p>
+    </div>
+  )
+}

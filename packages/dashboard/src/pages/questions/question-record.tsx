@@ -1,0 +1,163 @@
+import type { QuestionDetail } from '@countersign/protocol'
+import { useChange } from '../../api/use-api.js'
+import { Allowed } from '../../components/basic/allowed.js'
+import { Badge } from '../../components/basic/badge.js'
+import { Button } from '../../components/basic/button.js'
+import { Name, Text } from '../../components/basic/text.js'
+import { Ago, Until } from '../../components/basic/time.js'
+import { FormProblem } from '../../components/form/form-problem.js'
+import { Panel } from '../../components/layout/page.js'
+import { fullTime, plural } from '../../text/format.js'
+import { ChangesTable } from './changes-table.js'
+import { changesBetween } from './leaf-values.js'
+import { decisionWords } from './question-words.js'
+
+/** Who is asked, who answered, who was told, and what answers also cover. */
+export const QuestionRecord = ({ detail }: { detail: QuestionDetail }) => (
+  <>
+    <Panel title="Who decides">
+      {detail.card === null ? null : <Asked card={detail.card} />}
+      <Answers detail={detail} />
+    </Panel>
+    {detail.endorsements.length === 0 ? null : <Endorsements detail={detail} />}
+    <Panel title="Notices">
+      <Deliveries detail={detail} />
+    </Panel>
+  </>
+)
+
+function Asked({ card: { needed, eligible, self } }: { card: NonNullable<QuestionDetail['card']> }) {
+  return (
+    <>
+      <p>
+        {needed === 1 ? 'One person has to approve it' : `${needed} different people have to approve it`}
+        {self === 'never' ? ', and not the one whom the session acts for.' : '.'}
+      </p>
+      <ul className="rules">
+        {eligible.map((alternatives) => (
+          <li key={JSON.stringify(alternatives)}>
+            {alternatives.map(({ role, from }, at) => (
+              <span key={`${role} ${from}`}>
+                {at === 0 ? '' : ', or '}
+                <Name value={role} />
+                {at === 0 ? '' : ` from ${fullTime(from)}`}
+              </span>
+            ))}
+          </li>
+        ))}
+      </ul>
+    </>
+  )
+}
+
+function Answers({ detail: { answers, card, question } }: { detail: QuestionDetail }) {
+  if (answers.length === 0) return <p className="quiet">Nobody has answered.</p>
+  return (
+    <ol className="rows answers">
+      {answers.map((answer) => {
+        const changes =
+          answer.edited === null || card === null ? [] : changesBetween(card.arguments, answer.edited).changes
+        return (
+          <li key={`${answer.at} ${answer.by} ${answer.card_no}`}>
+            <p>
+              {decisionWords(answer)} by{' '}
+              {answer.by === null ? 'a person whose name was erased' : <Text value={answer.by} />},{' '}
+              <Ago at={answer.at} />{' '}
+              {answer.card_no === question.card_no ? null : <Badge>void: the question changed</Badge>}
+            </p>
+            {answer.note === null ? null : (
+              <p>
+                <q>
+                  <Text value={answer.note} lines />
+                </q>
+              </p>
+            )}
+            {changes.length === 0 ? null : <ChangesTable changes={changes} before="As asked" now="As approved" />}
+          </li>
+        )
+      })}
+    </ol>
+  )
+}
+
+const KINDS = { asked: 'Asked', reminder: 'Reminder', escalation: 'Asked as well', decided: 'Decided' } as const
+
+function Deliveries({ detail: { deliveries, question } }: { detail: QuestionDetail }) {
+  if (deliveries.length === 0) {
+    return (
+      <p className={question.delivered ? 'quiet' : 'doubt-note'}>
+        {question.delivered ? 'No notice was needed.' : 'No notice was sent yet.'}
+      </p>
+    )
+  }
+  return (
+    <>
+      {question.delivered ? null : (
+        <p className="form-problem">No notice has arrived. People see the question only if they look here.</p>
+      )}
+      <ul className="rows notices">
+        {deliveries.map(({ kind, channel, to, sent_at, attempts, error }) => (
+          <li key={`${kind} ${channel} ${to}`}>
+            <span>
+              {KINDS[kind]}, by {channel}
+              {to === null ? '' : ' to '}
+              {to === null ? null : <Text value={to} />}
+            </span>
+            <span className={error === null ? 'quiet' : 'blocked'}>
+              {sent_at !== null ? (
+                <>
+                  sent <Ago at={sent_at} />
+                </>
+              ) : error !== null ? (
+                <>
+                  {plural(attempts, 'attempt')}: <Text value={error} />
+                </>
+              ) : (
+                'about to be sent'
+              )}
+            </span>
+          </li>
+        ))}
+      </ul>
+    </>
+  )
+}
+
+function Endorsements({ detail: { endorsements } }: { detail: QuestionDetail }) {
+  const revoke = useChange('revokeEndorsement', ['loadQuestion'])
+  return (
+    <Panel title="Later calls that are covered">
+      <ul className="rows notices">
+        {endorsements.map((endorsement) => (
+          <li key={endorsement.endorsement_id}>
+            <span>
+              <Name value={endorsement.tool_name} /> with <Name value={endorsement.path} /> from{' '}
+              <Text value={endorsement.source} />: {endorsement.used} of {endorsement.most} used,{' '}
+              {endorsement.revoked_at !== null ? (
+                <>
+                  revoked <Ago at={endorsement.revoked_at} />
+                </>
+              ) : (
+                <>
+                  ends <Until at={endorsement.until} />
+                </>
+              )}
+            </span>
+            {endorsement.revoked_at !== null ? null : (
+              <Allowed to="revokeEndorsement">
+                <Button
+                  kind="danger"
+                  busy={revoke.isPending}
+                  onClick={() => revoke.mutate({ params: { endorsement_id: endorsement.endorsement_id } })}
+                >
+                  Revoke
+                </Button>
+              </Allowed>
+            )}
+          </li>
+        ))}
+      </ul>
+      <FormProblem problem={revoke.error} />
+    </Panel>
+  )
+}
