@@ -60,6 +60,25 @@ export const whatPeopleSee = {
   'people.pages.account': 'The page of an account changes its name and password, and lists where it is signed in and ends that',
   'people.pages.ways-in': 'The page to sign in offers the ways that the server has: passwords, providers, and new accounts only where they are open',
   'people.pages.key-scope': 'The page of keys limits a new key by access, agent, environment and time, and says of each key what it is limited to',
+  'people.questions.inbox':
+    'The inbox lists what waits for the reader before what waits for others; the navigation, the title of every page and the overview say how much waits',
+  'people.questions.whole-call':
+    'The page of a question shows every argument whole and as text, however long and whatever is in it, beside the rule that asks and the last call that was allowed',
+  'people.questions.hidden-characters':
+    'Characters that nobody would see, or that turn text round, are named in their place, and so are spaces other than the usual one',
+  'people.questions.changes': 'Between a call and another every value that differs, is new or is missing is shown',
+  'people.questions.only-deny': 'A call that cannot be shown to a person can only be denied; one that does not fit its line is approved on its own page',
+  'people.questions.read-again':
+    'An answer names the card that was read: a question that changes while its page is open is read again before it can be answered',
+  'people.questions.too-late': 'An answer that comes too late changes nothing, and its page says who decided and when',
+  'people.questions.edited': 'A call is approved with changes that its rule allows, and the page says what is changed before and after',
+  'people.questions.by-role': 'A viewer reads questions and has no button; whoever is not asked reads why',
+  'people.questions.looking-decides-nothing': 'Opening a page of a question, whatever its address says, sends no answer',
+  'people.questions.batch':
+    'Several questions of a rule are answered on one page, each by a choice of its own: none is chosen from the beginning, and one answer that fails leaves the others',
+  'people.questions.sums': 'The numbers of several questions are added up, one currency apart from another',
+  'people.questions.statistics': 'A page says of each rule and person how often is asked and approved, and which rule asks more than it helps',
+  'people.webhooks.secret-once': 'An owner adds a webhook, sees its secret once, and removes it',
   'people.audit.filtered': 'The page of the audit trail is filtered by who, what and when, and says how people were signed in',
   'people.audit.csv': 'The audit trail is downloaded as a CSV file of everything that the filter lets through',
   'people.audit.no-formulas': 'No cell of that file is run as a formula by a spreadsheet',

@@ -104,7 +104,7 @@ export const PAGES: readonly PageCase[] = [
     path: `/questions/${QUESTIONS.refund}`,
     act: async (page) => {
       await page.getByText('Change it before you approve').click()
-      await page.getByLabel('$.amount').fill('400')
+      await page.getByLabel('amount').fill('400')
       await page.getByLabel('"A-1003/2"').uncheck()
       await page.getByRole('button', { name: 'Approve with changes' }).waitFor()
     },

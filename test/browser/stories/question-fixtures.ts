@@ -35,6 +35,7 @@ export function questionFixtures(now: Date, { empty, role, race, ...parts }: Opt
     }
     if (race === 'decided' && question.state === 'waiting') {
       detail.answers.push({ ...byBen, decision: 'deny', note: 'I was faster.', edited: null, at: now.toISOString() })
+      Object.assign(detail.may, { answer: false, ask_again: false, why_not: null })
       Object.assign(question, { state: 'denied', cause: 'denied', mine: false, decided_at: now.toISOString() })
       throw new Refusal('QUESTION_DECIDED', 'Ben Ode denied it a moment ago')
     }

@@ -11,6 +11,7 @@ import { Field } from '../components/form/field.js'
 import { FormProblem } from '../components/form/form-problem.js'
 import { Page, Panel } from '../components/layout/page.js'
 import { Empty, Loaded } from '../components/layout/states.js'
+import { dayTime } from '../text/format.js'
 import { plainText } from '../text/visible-text.js'
 
 /** Where notices of questions are posted, for owners. */
@@ -73,9 +74,7 @@ function Addresses({ webhooks }: { webhooks: readonly Webhook[] }) {
             <span className="quiet">
               added <Ago at={webhook.created_at} />{' '}
               {webhook.failing_since === null ? null : (
-                <Badge tone="block">
-                  nothing arrives since <Ago at={webhook.failing_since} />
-                </Badge>
+                <Badge tone="block">failing since {dayTime(new Date(webhook.failing_since))}</Badge>
               )}
             </span>
             <Button kind="danger" onClick={() => setRemoving(webhook)} aria-label={`Remove ${plainText(webhook.url)}`}>

@@ -73,6 +73,7 @@ export function Shell() {
         <Brand />
         <Button kind="quiet" icon="menu" onClick={() => menu.current?.showModal()} aria-haspopup="dialog">
           Menu
+          <Waiting />
         </Button>
       </header>
       <dialog ref={menu} className="drawer" aria-label="Menu">
@@ -104,7 +105,6 @@ const Brand = () => (
 /** The pages that the person may see. */
 function Navigation({ label }: { label: string }) {
   const may = useMay()
-  const mine = useWaiting()?.mine ?? 0
   return (
     <nav aria-label={label} className="navigation">
       {SECTIONS.map((section) => (
@@ -118,7 +118,7 @@ function Navigation({ label }: { label: string }) {
                   <Link to={link.to} activeOptions={{ exact: link.to === '/', includeSearch: false }}>
                     <Icon name={link.icon} />
                     {link.label}
-                    {link.to === '/questions' && mine > 0 ? <Waiting count={mine} /> : null}
+                    {link.to === '/questions' ? <Waiting /> : null}
                   </Link>
                 </li>
               ))}
@@ -129,12 +129,17 @@ function Navigation({ label }: { label: string }) {
   )
 }
 
-const Waiting = ({ count }: { count: number }) => (
-  <span className="navigation-count">
-    {count}
-    <span className="visually-hidden"> for you</span>
-  </span>
-)
+/** How many questions wait for the reader. */
+function Waiting() {
+  const mine = useWaiting()?.mine ?? 0
+  if (mine === 0) return null
+  return (
+    <span className="navigation-count">
+      {mine}
+      <span className="visually-hidden">{mine === 1 ? ' question waits for you' : ' questions wait for you'}</span>
+    </span>
+  )
+}
 
 function Person() {
   const theme = useTheme()

@@ -2,6 +2,7 @@ import type { AnswerBody, JsonValue, QuestionDetail } from '@countersign/protoco
 import { useId, useState } from 'react'
 import { Button } from '../../components/basic/button.js'
 import { plural, until } from '../../text/format.js'
+import { shownCard } from './answer-choices.js'
 import { ChangesTable } from './changes-table.js'
 import { EditField, isEditable } from './edit-field.js'
 import { changesBetween, withValueAt } from './leaf-values.js'
@@ -14,14 +15,14 @@ interface AnswerFormProps {
 
 /** Not a form that Enter submits: only a click, or a key on the button itself, decides. */
 export function AnswerForm({ detail, busy, onAnswer }: AnswerFormProps) {
-  const { card, changed, question, may, can_edit } = detail
+  const { question, may, can_edit } = detail
   const [note, setNote] = useState('')
   const [endorse, setEndorse] = useState(false)
   // By path. Undefined: what was typed cannot be taken.
   const [edits, setEdits] = useState<Readonly<Record<string, JsonValue | undefined>>>({})
   const noteId = useId()
   // Whoever cannot see all of it can only say no.
-  const shown = changed === true ? null : card
+  const shown = shownCard(detail)
   const editable = shown === null || !can_edit ? [] : shown.edit.filter(({ path }) => isEditable(shown, path))
   const isInvalid = Object.values(edits).includes(undefined)
   const edited =

@@ -7,6 +7,7 @@ import { Text } from '../../components/basic/text.js'
 import { Ago } from '../../components/basic/time.js'
 import { Panel } from '../../components/layout/page.js'
 import { sentence } from '../../text/format.js'
+import { answerChoice } from './answer-choices.js'
 import { AnswerForm } from './answer-form.js'
 import { decisionWords, outcomeWords, STATES } from './question-words.js'
 
@@ -14,12 +15,10 @@ interface AnswerPanelProps {
   readonly detail: QuestionDetail
   /** Of the card that was read: what the answer names. */
   readonly cardHash: string
-  /** The question is another by now than what was read. */
-  readonly isOther: boolean
 }
 
 /** The reader's answer; or why they cannot give one, or what was decided. */
-export function AnswerPanel({ detail, cardHash, isOther }: AnswerPanelProps) {
+export function AnswerPanel({ detail, cardHash }: AnswerPanelProps) {
   const queries = useQueryClient()
   const answer = useChange('answerQuestion', ['loadQuestion', 'listQuestions', 'questionStats'])
   const { question, may } = detail
@@ -29,16 +28,17 @@ export function AnswerPanel({ detail, cardHash, isOther }: AnswerPanelProps) {
       // Another was faster, or the question changed: what is shown is what it is now.
       { onError: () => void queries.invalidateQueries({ queryKey: ['loadQuestion'] }) },
     )
-  const isWaiting = question.state === 'waiting'
-  const title = isWaiting ? (may.confirms && may.answer ? 'Confirm your own request' : 'Your answer') : 'Outcome'
+  const choice = answerChoice(detail, cardHash)
+  const title =
+    choice === 'over' ? 'Outcome' : may.confirms && choice === 'answer' ? 'Confirm your own request' : 'Your answer'
   return (
     <Panel title={title}>
       {answer.error === null ? null : <NotCounted problem={answer.error} />}
-      {!isWaiting ? (
+      {choice === 'over' ? (
         <Outcome detail={detail} />
-      ) : isOther ? (
+      ) : choice === 'read_again' ? (
         <p>Read the changed question first.</p>
-      ) : may.answer ? (
+      ) : choice === 'answer' ? (
         <AnswerForm detail={detail} busy={answer.isPending} onAnswer={send} />
       ) : (
         <p>

@@ -6,6 +6,7 @@ import { Badge } from '../../components/basic/badge.js'
 import { Name, Text } from '../../components/basic/text.js'
 import { Until } from '../../components/basic/time.js'
 import { sentence } from '../../text/format.js'
+import { fitsLine, shownCard } from './answer-choices.js'
 import { requesterNote, STATES } from './question-words.js'
 import { WholeArguments } from './whole-arguments.js'
 
@@ -17,12 +18,6 @@ const CHOICES = [
   { value: 'later', word: 'Later' },
 ] as const
 
-/** Longer arguments are read, and approved, on the page of their question. */
-const MOST_CHARACTERS = 2_000
-
-const isShownHere = ({ card, changed }: QuestionDetail): boolean =>
-  changed !== true && card !== null && JSON.stringify(card.arguments).length <= MOST_CHARACTERS
-
 interface BatchLineProps {
   readonly detail: QuestionDetail
   readonly choice: Choice
@@ -31,9 +26,10 @@ interface BatchLineProps {
 }
 
 export function BatchLine({ detail, choice, result, onChoose }: BatchLineProps) {
-  const { question, card, may } = detail
+  const { question, may } = detail
+  const card = shownCard(detail)
   const id = useId()
-  const isShown = isShownHere(detail)
+  const isShown = fitsLine(detail)
   return (
     <li className="panel batch-line">
       <div className="batch-call">
@@ -50,13 +46,13 @@ export function BatchLine({ detail, choice, result, onChoose }: BatchLineProps) 
             </>
           )}
           {requesterNote(question) === null ? '' : `${requesterNote(question)}, `}
-          {question.have} of {question.needed}, ends <Until at={question.expires_at} />
+          {question.have} of {question.needed} yes, ends <Until at={question.expires_at} />
         </p>
         {isShown && card !== null ? (
           <WholeArguments value={card.arguments} />
         ) : (
           <p className="note">
-            {card === null || detail.changed === true
+            {card === null
               ? 'What it asks about cannot be shown, so it can only be denied.'
               : 'Too long for a line: read it on its own page, where you can also approve it.'}
           </p>

@@ -9,6 +9,7 @@ import { Text } from '../../components/basic/text.js'
 import { FormProblem } from '../../components/form/form-problem.js'
 import { Page, Panel } from '../../components/layout/page.js'
 import { Empty, Failure, Loaded, Loading } from '../../components/layout/states.js'
+import { shownCard } from './answer-choices.js'
 import { BatchLine, type Choice } from './batch-line.js'
 import { sumsOf } from './batch-sums.js'
 import './questions.css'
@@ -118,7 +119,7 @@ function Decisions({ read, hasMore, onDone }: DecisionsProps) {
       <Panel title="What you decide">
         <Sums approve={yes} deny={no} later={chosen('later')} />
         <FormProblem problem={send.error} />
-        <div className="answer-buttons">
+        <div className="answer-buttons batch-buttons">
           <Button kind="primary" busy={send.isPending} disabled={yes.length + no.length === 0} onClick={submit}>
             {yes.length + no.length === 0
               ? 'Nothing decided yet'
@@ -139,7 +140,7 @@ function Decisions({ read, hasMore, onDone }: DecisionsProps) {
 /** The numbers of the calls added up, so that many small amounts are seen as one large one. */
 function Sums(parts: Readonly<Record<Choice, readonly QuestionDetail[]>>) {
   const names = ['approve', 'deny', 'later'] as const
-  const sums = names.map((name) => sumsOf(parts[name].flatMap(({ card }) => (card === null ? [] : [card]))))
+  const sums = names.map((name) => sumsOf(parts[name].flatMap((detail) => shownCard(detail) ?? [])))
   const keys = [...new Set(sums.flatMap((of) => [...of.keys()]))]
   return (
     <table className="table table-plain batch-sums">

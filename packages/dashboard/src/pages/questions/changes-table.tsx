@@ -1,5 +1,5 @@
 import { Name } from '../../components/basic/text.js'
-import type { Change } from './leaf-values.js'
+import { type Change, plainPath } from './leaf-values.js'
 import { ShortValue } from './whole-arguments.js'
 
 interface ChangesTableProps {
@@ -23,7 +23,7 @@ export const ChangesTable = ({ changes, before, now }: ChangesTableProps) => (
       {changes.map((change) => (
         <tr key={change.path}>
           <th scope="row">
-            <Name value={change.path} />
+            <Name value={plainPath(change.path)} />
           </th>
           <td data-label={before}>
             <ShortValue value={change.before} />

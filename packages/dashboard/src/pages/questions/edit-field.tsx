@@ -2,7 +2,8 @@ import type { JsonValue, QuestionCard } from '@countersign/protocol'
 import { useState } from 'react'
 import { Name } from '../../components/basic/text.js'
 import { Field } from '../../components/form/field.js'
-import { valueAt } from './leaf-values.js'
+import { plainText } from '../../text/visible-text.js'
+import { plainPath, valueAt } from './leaf-values.js'
 
 type Edit = QuestionCard['edit'][number]
 
@@ -39,7 +40,7 @@ function Fewer({ path, asked, onChange }: FewerProps) {
   return (
     <fieldset className="field">
       <legend>
-        Keep of <Name value={path} />
+        Keep of <Name value={plainPath(path)} />
       </legend>
       {asked.map((value, at) => (
         // biome-ignore lint/suspicious/noArrayIndexKey: equal elements differ by their place only
@@ -64,7 +65,7 @@ function Other({ path, isLower, asked, onChange }: OtherProps) {
   const taken = isLower ? lower(text, asked) : other(text, asked)
   return (
     <Field
-      label={path}
+      label={plainText(plainPath(path))}
       hint={
         isLower
           ? `At most ${JSON.stringify(asked)}, and no less than the rule allows`

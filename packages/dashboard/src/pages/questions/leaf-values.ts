@@ -36,6 +36,9 @@ const stepOf = (key: string, isIndex: boolean): string => {
 
 const PLAIN = /^[A-Za-z_][A-Za-z0-9_]*$/
 
+/** A path as people read it. */
+export const plainPath = (path: string): string => path.replace(/^\$\.?(?=.)/, '')
+
 /** The names and places of a path that leads to one value, such as `$.items[0].price`; null for every other path. */
 function partsOf(path: string): (string | number)[] | null {
   if (!/^\$(?:\.[A-Za-z_][A-Za-z0-9_]*|\[\d+\]|\['[^'\\]*'\]|\["[^"\\]*"\])*$/.test(path)) return null

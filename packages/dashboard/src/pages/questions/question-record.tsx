@@ -1,4 +1,4 @@
-import type { QuestionDetail } from '@countersign/protocol'
+import type { QuestionCard, QuestionDetail } from '@countersign/protocol'
 import { useChange } from '../../api/use-api.js'
 import { Allowed } from '../../components/basic/allowed.js'
 import { Badge } from '../../components/basic/badge.js'
@@ -7,9 +7,9 @@ import { Name, Text } from '../../components/basic/text.js'
 import { Ago, Until } from '../../components/basic/time.js'
 import { FormProblem } from '../../components/form/form-problem.js'
 import { Panel } from '../../components/layout/page.js'
-import { fullTime, plural } from '../../text/format.js'
+import { fullTime, plural, sentence } from '../../text/format.js'
 import { ChangesTable } from './changes-table.js'
-import { changesBetween } from './leaf-values.js'
+import { changesBetween, plainPath } from './leaf-values.js'
 import { decisionWords } from './question-words.js'
 
 /** Who is asked, who answered, who was told, and what answers also cover. */
@@ -26,21 +26,19 @@ export const QuestionRecord = ({ detail }: { detail: QuestionDetail }) => (
   </>
 )
 
-function Asked({ card: { needed, eligible, self } }: { card: NonNullable<QuestionDetail['card']> }) {
+function Asked({ card: { needed, eligible, self } }: { card: QuestionCard }) {
   return (
     <>
       <p>
         {needed === 1 ? 'One person has to approve it' : `${needed} different people have to approve it`}
-        {self === 'never' ? ', and not the one whom the session acts for.' : '.'}
+        {self === 'never' ? ', and not the one for whom the session acts.' : '.'}
       </p>
       <ul className="rules">
         {eligible.map((alternatives) => (
           <li key={JSON.stringify(alternatives)}>
             {alternatives.map(({ role, from }, at) => (
               <span key={`${role} ${from}`}>
-                {at === 0 ? '' : ', or '}
-                <Name value={role} />
-                {at === 0 ? '' : ` from ${fullTime(from)}`}
+                {at === 0 ? sentence(memberWords(role)) : `, and from ${fullTime(from)} ${memberWords(role)} as well`}
               </span>
             ))}
           </li>
@@ -48,6 +46,11 @@ function Asked({ card: { needed, eligible, self } }: { card: NonNullable<Questio
       </ul>
     </>
   )
+}
+
+function memberWords(role: string): string {
+  if (role === 'owner') return 'an owner'
+  return role === 'approver' ? 'an approver or an owner' : `a member of ${role}`
 }
 
 function Answers({ detail: { answers, card, question } }: { detail: QuestionDetail }) {
@@ -103,7 +106,7 @@ function Deliveries({ detail: { deliveries, question } }: { detail: QuestionDeta
               {to === null ? '' : ' to '}
               {to === null ? null : <Text value={to} />}
             </span>
-            <span className={error === null ? 'quiet' : 'blocked'}>
+            <span className={error === null ? 'quiet' : 'field-problem'}>
               {sent_at !== null ? (
                 <>
                   sent <Ago at={sent_at} />
@@ -131,7 +134,7 @@ function Endorsements({ detail: { endorsements } }: { detail: QuestionDetail }) 
         {endorsements.map((endorsement) => (
           <li key={endorsement.endorsement_id}>
             <span>
-              <Name value={endorsement.tool_name} /> with <Name value={endorsement.path} /> from{' '}
+              <Name value={endorsement.tool_name} /> with <Name value={plainPath(endorsement.path)} /> from{' '}
               <Text value={endorsement.source} />: {endorsement.used} of {endorsement.most} used,{' '}
               {endorsement.revoked_at !== null ? (
                 <>

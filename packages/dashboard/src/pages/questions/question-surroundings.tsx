@@ -105,9 +105,7 @@ function Rules({ card: { agent, environment, plan_hash, approved_hash, definitio
         <PlanLine label="Approved plan" hash={approved_hash} planId={planOf(approved_hash)} />
       )}
       {definition_hash === null ? (
-        <p className="quiet">
-          Nothing is known of this tool but its name: it is no tool of an MCP server that is pinned.
-        </p>
+        <p className="quiet">Only the name of this tool is known: its definition is not pinned.</p>
       ) : (
         <p>
           <Hash label="Definition of the tool" value={definition_hash} />

@@ -46,7 +46,8 @@ export function requesterNote({ requester, principal_proof }: QuestionRow): stri
 }
 
 /** What a person said, before "by". */
-export function decisionWords({ decision, relation }: QuestionAnswer): string {
+export function decisionWords({ decision, relation, edited }: QuestionAnswer): string {
   if (decision === 'deny') return 'Denied'
-  return relation === 'self' ? 'Confirmed, as their own request,' : 'Approved'
+  const word = relation === 'self' ? 'Own request confirmed' : 'Approved'
+  return edited === null ? word : `${word} with changes`
 }

@@ -1,4 +1,4 @@
-import type { QuestionDetail } from '@countersign/protocol'
+import type { JsonObject, QuestionDetail } from '@countersign/protocol'
 import { Link, useParams } from '@tanstack/react-router'
 import { useState } from 'react'
 import { useApi } from '../../api/use-api.js'
@@ -11,6 +11,7 @@ import { Freshness, Page, Panel } from '../../components/layout/page.js'
 import { Loaded } from '../../components/layout/states.js'
 import { fullTime, plural } from '../../text/format.js'
 import { plainText } from '../../text/visible-text.js'
+import { answerChoice } from './answer-choices.js'
 import { AnswerPanel } from './answer-panel.js'
 import { AskAgain } from './ask-again.js'
 import { ChangesTable } from './changes-table.js'
@@ -59,7 +60,7 @@ const Heading = ({ row: { agent, tool_name, state } }: { row: QuestionDetail['qu
 function QuestionView({ detail }: { detail: QuestionDetail }) {
   // What an answer names is what was read. A card that comes while the page is open is read first.
   const [readHash, setReadHash] = useState(detail.card_hash)
-  const isOther = detail.question.state === 'waiting' && detail.card_hash !== readHash
+  const isOther = answerChoice(detail, readHash) === 'read_again'
   return (
     <>
       <Facts detail={detail} />
@@ -78,7 +79,7 @@ function QuestionView({ detail }: { detail: QuestionDetail }) {
           <Card detail={detail} />
         </div>
         <div className="question-answer">
-          <AnswerPanel key={readHash} detail={detail} cardHash={readHash} isOther={isOther} />
+          <AnswerPanel key={readHash} detail={detail} cardHash={readHash} />
         </div>
         <div className="question-rest">
           <QuestionRecord detail={detail} />
@@ -156,10 +157,13 @@ function Card({ detail }: { detail: QuestionDetail }) {
   const { card, changed } = detail
   if (changed === true) {
     return (
-      <p className="proof proof-bad" role="alert">
-        <Icon name="alert" /> What is stored of this question does not match its hash in the ledger: it was changed
-        after the fact and is not shown. It can only be denied. Tell an owner, and whoever runs the service.
-      </p>
+      <div className="strip strip-block" role="alert">
+        <Icon name="alert" size={18} />
+        <p>
+          <strong>What is stored of this question was changed after the fact.</strong> It does not match its hash in the
+          ledger, so it is not shown and can only be denied. Tell an owner, and whoever runs the service.
+        </p>
+      </div>
     )
   }
   if (card === null) {
@@ -171,7 +175,7 @@ function Card({ detail }: { detail: QuestionDetail }) {
   }
   return (
     <>
-      <Panel title="The call" aside={plural(Object.keys(card.arguments).length, 'argument')}>
+      <Panel title="The call" aside={sizeWords(card.arguments)}>
         <WholeArguments value={card.arguments} />
       </Panel>
       <Panel title="Why it asks" aside={card.rules.length > 1 ? plural(card.rules.length, 'rule') : undefined}>
@@ -196,6 +200,13 @@ function Card({ detail }: { detail: QuestionDetail }) {
       <LastAllowed detail={detail} />
     </>
   )
+}
+
+/** Says of a long call how long it is: not all of it is in view at once. */
+function sizeWords(given: JsonObject): string {
+  const characters = JSON.stringify(given).length
+  const words = plural(Object.keys(given).length, 'argument')
+  return characters > 2_000 ? `${words}, ${plural(characters, 'character')}` : words
 }
 
 function LastAllowed({ detail: { card, last_allowed } }: { detail: QuestionDetail }) {

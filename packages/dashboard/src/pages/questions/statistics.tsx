@@ -66,7 +66,7 @@ export function StatisticsPage() {
 
 const Now = ({ stats: { waiting, undelivered } }: { stats: QuestionStats }) => (
   <>
-    {count(waiting)} waiting now{undelivered === 0 ? '' : `, of ${count(undelivered)} no notice arrived`}
+    {count(waiting)} waiting now{undelivered === 0 ? '' : `, ${count(undelivered)} of them without a notice`}
   </>
 )
 
@@ -128,9 +128,12 @@ const Rules = ({ rules }: { rules: readonly Rule[] }) => (
             </Link>
             <span className="cell-note">
               <Text value={row.reason} />
-              {row.agent === null ? '' : ', '}
-              {row.agent === null ? null : <Text value={row.agent} />}
             </span>
+            {row.agent === null ? null : (
+              <span className="cell-note">
+                agent <Text value={row.agent} />
+              </span>
+            )}
           </th>
           <td data-label="Asked" className="right number">
             {count(row.asked)}
@@ -141,7 +144,7 @@ const Rules = ({ rules }: { rules: readonly Rule[] }) => (
           <td data-label="Approved" className="right number">
             <span>
               {row.approved_share === null ? <None /> : percent(row.approved_share)}{' '}
-              {row.tires ? <Badge tone="warn">tires</Badge> : null}
+              {row.tires ? <Badge tone="warn">tiring</Badge> : null}
               {row.approved_share === null ? null : (
                 <span className="cell-note">
                   {count(row.approved)} of {count(row.approved + row.denied)}
