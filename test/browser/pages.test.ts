@@ -13,6 +13,7 @@ import { rounds } from '../support/data/rounds.js'
 import { DRAFT, dashboardFixtures, HOSTILE_SESSION, MAIN_SESSION } from './stories/fixtures.js'
 import { HOSTILE } from './stories/hostile.js'
 import { PAGES } from './stories/pages.js'
+import { QUESTIONS } from './stories/questions.js'
 import { renamed } from './stories/renamed.js'
 
 const trouble = noBrowser()
@@ -57,7 +58,12 @@ describe.skipIf(trouble !== null)(
 
     test('markup, direction overrides and control characters are text, wherever they stand', async () => {
       const watched = await newPage()
-      for (const path of ['/sessions', `/sessions/${HOSTILE_SESSION}`]) {
+      for (const path of [
+        '/sessions',
+        `/sessions/${HOSTILE_SESSION}`,
+        '/questions',
+        `/questions/${QUESTIONS.hostile}`,
+      ]) {
         const page = await visit(watched, path)
         expect(await page.getByText(HOSTILE.agent).count()).toBeGreaterThan(0)
         expect(await page.locator('img, #root script').count()).toBe(0)
@@ -79,6 +85,9 @@ describe.skipIf(trouble !== null)(
         'Sent mail to an outside address again and again',
         'ben@northwind.example',
         'on-call',
+        'issue_refund',
+        'Ben Ode',
+        'https://hooks.northwind.example/countersign',
       ]
       for (const path of [
         '/',
@@ -89,6 +98,11 @@ describe.skipIf(trouble !== null)(
         '/members',
         '/keys',
         '/audit',
+        '/questions',
+        `/questions/${QUESTIONS.two}`,
+        '/questions/batch?rule=issue_refund%230',
+        '/questions/statistics',
+        '/webhooks',
       ]) {
         const endless = `\u202e${'W'.repeat(120)}\u2066`
         server().use(renamed(dashboardFixtures(new Date()), names, endless))
@@ -120,7 +134,7 @@ describe.skipIf(trouble !== null)(
         script.textContent = 'document.title = "inline"'
         document.body.append(script)
       })
-      expect(await page.title()).toBe('Overview · Countersign')
+      expect(await page.title()).toMatch(/^\(\d\) Overview · Countersign$/)
     })
 
     test('the script of a first visit is below 250 kB, packed', async () => {

@@ -75,7 +75,7 @@ export const whatPeopleSee = {
   'people.questions.by-role': 'A viewer reads questions and has no button; whoever is not asked reads why',
   'people.questions.looking-decides-nothing': 'Opening a page of a question, whatever its address says, sends no answer',
   'people.questions.batch':
-    'Several questions of a rule are answered on one page, each by a choice of its own: none is chosen from the beginning, and one answer that fails leaves the others',
+    'Several questions of a rule are answered on one page, each by a choice of its own that begins with later, and one answer that fails leaves the others',
   'people.questions.sums': 'The numbers of several questions are added up, one currency apart from another',
   'people.questions.statistics': 'A page says of each rule and person how often is asked and approved, and which rule asks more than it helps',
   'people.webhooks.secret-once': 'An owner adds a webhook, sees its secret once, and removes it',

@@ -1,0 +1,213 @@
+import type { Request } from 'playwright-core'
+import { describe, expect } from 'vitest'
+import { noBrowser } from '../support/browser/browser.js'
+import { withFixturePages } from '../support/browser/fixture-pages.js'
+import { proves } from '../support/proves.js'
+import { QUESTIONS } from './stories/questions.js'
+
+const trouble = noBrowser()
+const at = (id: string) => `/questions/${id}`
+
+describe.skipIf(trouble !== null)(`questions to people${trouble === null ? '' : ` (skipped: ${trouble})`}`, () => {
+  const { newPage, visit } = withFixturePages()
+
+  proves('people.questions.inbox', async () => {
+    const watched = await newPage()
+    let page = await visit(watched, '/questions')
+    const toolsOf = (label: string) => page.getByRole('table', { name: label }).locator('tbody th a').allInnerTexts()
+    const own = await toolsOf('For you')
+    expect(own).toContain('issue_refund')
+    expect(own).not.toContain('close_account')
+    expect(await toolsOf('For others')).toEqual(['close_account'])
+    expect((await page.getByRole('heading', { level: 2 }).allInnerTexts()).slice(0, 2)).toEqual([
+      'For you',
+      'For others',
+    ])
+    const badge = page.getByRole('navigation', { name: 'Pages' }).getByRole('link', { name: /^Questions/ })
+    expect(await badge.innerText()).toContain(String(own.length))
+    expect(await page.title()).toBe(`(${own.length}) Questions · Countersign`)
+    page = await visit(watched, '/')
+    await page.getByText(`${own.length} calls wait for your answer, 1 for others'.`).waitFor()
+    expect(await page.title()).toBe(`(${own.length}) Overview · Countersign`)
+    page = await visit(watched, '/questions', { empty: true })
+    await page.getByRole('heading', { name: 'Nothing waits for an answer' }).waitFor()
+    expect(await page.title()).toBe('Questions · Countersign')
+  })
+
+  proves('people.questions.whole-call', async () => {
+    const page = await visit(await newPage(), at(QUESTIONS.hostile))
+    const call = page.locator('.whole')
+    const text = await call.innerText()
+    expect(text.match(/<b>All your invoices are paid\.<\/b>/g)?.length).toBe(900)
+    expect(text).toContain('The end of it.')
+    expect(text).toContain('"payU+200B@evil.example"')
+    expect(text).toContain('[\n    1,\n    "1",\n    null\n  ]')
+    expect(await page.locator('#content img, #content b, #content script').count()).toBe(0)
+    // Nothing of it is behind an edge that a person would have to scroll to.
+    const hidden = await call.evaluate(
+      (element) =>
+        [element, ...element.querySelectorAll('*')].filter(
+          (part) => part.scrollHeight > part.clientHeight + 1 && getComputedStyle(part).overflowY !== 'visible',
+        ).length,
+    )
+    expect(hidden).toBe(0)
+  })
+
+  proves(
+    ['people.questions.whole-call', 'people.questions.changes'],
+    'beside the rule and the call before',
+    async () => {
+      const page = await visit(await newPage(), at(QUESTIONS.refund))
+      expect(await page.getByRole('heading', { level: 1 }).innerText()).toBe('May support run issue_refund?')
+      await page.locator('.asking-rules').getByText('how much: 900').waitFor()
+      expect(await page.locator('.changes').first().locator('tbody tr').allInnerTexts()).toEqual([
+        expect.stringMatching(/amount\s+40\s+900/),
+        expect.stringMatching(/items\[0\]\s+"A-1003\/2"\s+"A-1003\/1"/),
+        expect.stringMatching(/items\[1\]\s+–\s*(none)?\s+"A-1003\/2"/),
+      ])
+      expect(await page.locator('.question-call').count()).toBe(5)
+    },
+  )
+
+  proves('people.questions.looking-decides-nothing', async () => {
+    const watched = await newPage()
+    const sent: string[] = []
+    watched.page.on(
+      'request',
+      (request) => request.method() === 'GET' || sent.push(`${request.method()} ${request.url()}`),
+    )
+    for (const id of [QUESTIONS.refund, QUESTIONS.own]) {
+      const page = await visit(watched, `${at(id)}?decision=approve&answer=approve#approve`)
+      // Enter in the note is a new line, and no answer.
+      await page.getByLabel('Note (optional)').press('Enter')
+    }
+    await visit(watched, '/questions/batch?rule=issue_refund%230&decision=approve')
+    expect(sent).toEqual([])
+  })
+
+  proves('people.questions.read-again', 'which an owner asks again meanwhile', async () => {
+    const page = await visit(await newPage(), at(QUESTIONS.refund), { questionRace: 'changed' })
+    const bodies = answersOf(page)
+    await page.getByRole('button', { name: 'Approve' }).click()
+    await page.getByText('Your answer was not counted.').waitFor()
+    await page.getByText('This question has changed since you opened it.').waitFor()
+    expect(await page.getByRole('button', { name: /^(Approve|Deny)$/ }).count()).toBe(0)
+    expect(await page.locator('.whole').innerText()).toContain('950')
+    await page.getByRole('button', { name: 'I have read it' }).click()
+    await page.getByRole('button', { name: 'Approve' }).click()
+    await page.getByRole('heading', { name: 'Outcome' }).waitFor()
+    expect(bodies.map(({ card_hash }) => card_hash?.slice(0, 1))).toEqual(['c', 'e'])
+  })
+
+  proves('people.questions.too-late', async () => {
+    const page = await visit(await newPage(), at(QUESTIONS.refund), { questionRace: 'decided' })
+    await page.getByRole('button', { name: 'Approve' }).click()
+    await page.getByText('Your answer was not counted.').waitFor()
+    const outcome = page.locator('.question-answer')
+    await outcome.getByText('Denied by Ben Ode').waitFor()
+    expect(await outcome.innerText()).toMatch(
+      /Ben Ode denied it a moment ago[\s\S]*I was faster\.[\s\S]*blocked in this session/,
+    )
+    expect(await page.getByRole('button', { name: 'Approve' }).count()).toBe(0)
+  })
+
+  proves('people.questions.edited', async () => {
+    const page = await visit(await newPage(), at(QUESTIONS.refund))
+    const bodies = answersOf(page)
+    await page.getByText('Change it before you approve').click()
+    await page.getByLabel('amount').fill('901')
+    await page.getByText('Not a number, or more than was asked').waitFor()
+    expect(await page.getByRole('button', { name: 'Approve' }).isDisabled()).toBe(true)
+    await page.getByLabel('amount').fill('400')
+    await page.getByLabel('"A-1003/2"').uncheck()
+    await page.getByLabel('Note (optional)').fill('Only the damaged part.')
+    await page.getByRole('button', { name: 'Approve with changes' }).click()
+    await page.getByText('Approved with changes by Dana').first().waitFor()
+    expect(bodies).toEqual([
+      expect.objectContaining({
+        decision: 'approve',
+        note: 'Only the damaged part.',
+        arguments: { order_id: 'A-1003', amount: 400, currency: 'EUR', items: ['A-1003/1'], reason_code: 'damaged' },
+      }),
+    ])
+    expect(await page.locator('.answers .changes tbody tr').first().innerText()).toMatch(/amount\s+900\s+400/)
+  })
+
+  proves(['people.questions.only-deny', 'people.questions.by-role'], 'on their pages', async () => {
+    const watched = await newPage()
+    const buttons = (name: string) => watched.page.locator('.question-answer').getByRole('button', { name }).count()
+    await visit(watched, at(QUESTIONS.changed))
+    expect([await buttons('Approve'), await buttons('Deny')]).toEqual([0, 1])
+    await visit(watched, at(QUESTIONS.others))
+    await watched.page.getByText('It asks members of finance, and you are not in that group.').waitFor()
+    expect([await buttons('Approve'), await buttons('Deny')]).toEqual([0, 0])
+    await visit(watched, at(QUESTIONS.own))
+    expect([await buttons('Approve'), await buttons('Confirm'), await buttons('Deny')]).toEqual([0, 1, 1])
+    await visit(watched, at(QUESTIONS.refund), { role: 'viewer' })
+    expect([await buttons('Approve'), await buttons('Deny')]).toEqual([0, 0])
+    await visit(watched, '/questions', { role: 'viewer' })
+    await watched.page.getByText('Approvers and owners answer them.').waitFor()
+  })
+
+  proves('people.questions.batch', async () => {
+    const watched = await newPage()
+    let page = await visit(watched, '/questions')
+    await page.getByRole('link', { name: 'Answer 3 questions about issue_refund on one page' }).click()
+    const send = page.getByRole('button', { name: 'Nothing decided yet' })
+    await send.waitFor()
+    expect(await send.isDisabled()).toBe(true)
+    expect(await page.getByRole('radio', { checked: true }).count()).toBe(3)
+    expect(await page.getByRole('radio', { name: 'Later', checked: true }).count()).toBe(3)
+    expect(await page.getByRole('button', { name: /all/i }).count()).toBe(0)
+    await page.getByRole('radio', { name: 'Approve' }).nth(0).check()
+    await page.getByRole('radio', { name: 'Approve' }).nth(2).check()
+    await page.getByRole('radio', { name: 'Deny' }).nth(1).check()
+    expect(await page.locator('.batch-sums tbody tr').last().innerText()).toMatch(
+      /how much \(EUR\), together\s+1699\.1\s+612\.4\s+0/,
+    )
+    await page.getByRole('button', { name: 'Approve 2, deny 1' }).click()
+    await expect.poll(() => page.locator('.batch-result').allInnerTexts()).toEqual(['Approved', 'Denied', 'Approved'])
+    await page.getByRole('button', { name: 'Show what is left' }).click()
+    await page.getByRole('heading', { name: 'Nothing of this rule waits for you' }).waitFor()
+
+    page = await visit(watched, '/questions/batch?rule=issue_refund%230', { questionRace: 'decided' })
+    await page.getByRole('radio', { name: 'Approve' }).nth(0).check()
+    await page.getByRole('button', { name: 'Approve 1' }).click()
+    await page.getByText('Not counted: Ben Ode denied it a moment ago').waitFor()
+    expect(await page.getByRole('radio').count()).toBe(6)
+  })
+
+  proves('people.questions.statistics', async () => {
+    const page = await visit(await newPage(), '/questions/statistics')
+    const row = page.getByRole('row', { name: /^issue_refund#0/ })
+    expect(await row.innerText()).toMatch(/41\s+0\.2\s+82\.9%\s+29 of 35\s+3\s+3\s+5 min/)
+    expect(await page.getByRole('row', { name: /Ben Ode/ }).innerText()).toMatch(/231\s+98\.2%\s+7 s/)
+    const tiring = page.locator('.strip', { hasText: 'send_mail#0 asks more than it helps' })
+    expect(await tiring.count()).toBe(1)
+    expect(await tiring.getByRole('link').getAttribute('href')).toBe('/plans?agent=support')
+  })
+
+  proves('people.webhooks.secret-once', async () => {
+    const watched = await newPage()
+    let page = await visit(watched, '/webhooks', { empty: true })
+    await page.getByLabel('Address of the new webhook').fill('https://new.example/in')
+    await page.getByRole('button', { name: 'Add' }).click()
+    await page.getByText(/^whsec_/).waitFor()
+    await page.getByRole('button', { name: 'I saved it' }).click()
+    expect(await page.getByText(/^whsec_/).count()).toBe(0)
+    await page.getByRole('button', { name: 'Remove https://new.example/in' }).click()
+    await page.getByRole('dialog').getByRole('button', { name: 'Remove webhook' }).click()
+    await page.getByRole('heading', { name: 'No webhooks' }).waitFor()
+    page = await visit(watched, '/questions', { role: 'approver' })
+    expect(await page.getByRole('link', { name: 'Webhooks' }).count()).toBe(0)
+  })
+})
+
+/** The answers that a page sends from now on. */
+function answersOf(page: { on(event: 'request', listener: (request: Request) => void): unknown }) {
+  const bodies: { card_hash?: string }[] = []
+  page.on('request', (request) => {
+    if (request.method() === 'POST') bodies.push(request.postDataJSON())
+  })
+  return bodies
+}
