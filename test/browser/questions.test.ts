@@ -1,8 +1,13 @@
-import type { Request } from 'playwright-core'
-import { describe, expect } from 'vitest'
-import { noBrowser } from '../support/browser/browser.js'
+import type { Browser, Page, Request } from 'playwright-core'
+import { afterAll, beforeAll, describe, expect } from 'vitest'
+import { launchBrowser, noBrowser, openPage, seriousIssues } from '../support/browser/browser.js'
 import { withFixturePages } from '../support/browser/fixture-pages.js'
 import { proves } from '../support/proves.js'
+import { type GovernedSession, openSession, succeeded } from '../support/runtime/governed-session.js'
+import { createMailbox } from '../support/runtime/mailbox.js'
+import { planOf } from '../support/runtime/plans.js'
+import { type Runtime, startRuntime } from '../support/runtime/runtime.js'
+import { newOwner } from '../support/runtime/team.js'
 import { QUESTIONS } from './stories/questions.js'
 
 const trouble = noBrowser()
@@ -201,6 +206,123 @@ describe.skipIf(trouble !== null)(`questions to people${trouble === null ? '' : 
     page = await visit(watched, '/questions', { role: 'approver' })
     expect(await page.getByRole('link', { name: 'Webhooks' }).count()).toBe(0)
   })
+})
+
+/** On the real service, with an agent that asks. The tests follow one another. */
+describe.skipIf(trouble !== null)(`an agent that asks${trouble === null ? '' : ` (skipped: ${trouble})`}`, () => {
+  const mailbox = createMailbox()
+  let browser: Browser
+  let runtime: Runtime
+  let session: GovernedSession
+  let page: Page
+  let url: string
+
+  const pay = (amount: number) => [{ name: 'pay', args: { amount, to: 'NL91ABNA0417164300' } }]
+  const propose = async (amount: number) => {
+    const { decisions } = await session.decide(pay(amount))
+    const [decision] = decisions
+    if (decision === undefined) throw new Error('the call was not judged')
+    if (decision.decision === 'allow') {
+      const settled = await session.receipts(succeeded(decisions))
+      session.stateVersion = settled.body.state_version
+    }
+    return decision
+  }
+  /** The page of the question about a call that waits. */
+  const ask = async (amount: number): Promise<string> => {
+    const { decision, reason, question } = await propose(amount)
+    expect([decision, reason, question?.state]).toEqual(['block', null, 'waiting'])
+    return `${url}/questions/${question?.question_id}`
+  }
+
+  beforeAll(async () => {
+    runtime = await startRuntime({ mailer: mailbox })
+    const owner = await newOwner(runtime, mailbox)
+    await runtime.sql`update tenants set quota = 'scale'`
+    const checkpoint = {
+      when: [{ path: '$.amount', gt: 200 }],
+      reason: 'Payments above 200 are for a person.',
+      context: [{ label: 'amount', path: '$.amount' }],
+      ask: {},
+    }
+    const plan = planOf([{ tool: 'pay', side_effect: 'financial', gate: 'allow', checkpoint }])
+    session = await openSession(runtime.api(owner.key), { plan, agent: 'support' })
+    url = await runtime.instances[0].listen()
+    browser = await launchBrowser()
+    page = (await openPage(browser)).page
+    await page.goto(`${url}/sign-in`)
+    await page.getByLabel('Email').fill(owner.email)
+    await page.getByLabel('Password').fill(owner.password)
+    await page.getByRole('button', { name: 'Sign in' }).click()
+    await page.getByRole('heading', { name: 'Overview' }).waitFor()
+  })
+  afterAll(async () => {
+    await browser?.close()
+    await runtime?.close()
+  })
+
+  proves('people.questions.journey', 'approved, and run once', async () => {
+    expect((await propose(100)).decision).toBe('allow')
+    const question = await ask(300)
+    await page.goto(url)
+    await page.getByText('1 call waits for your answer.').waitFor()
+    expect(await page.title()).toBe('(1) Overview · Countersign')
+    await page
+      .getByRole('navigation', { name: 'Pages' })
+      .getByRole('link', { name: /^Questions/ })
+      .click()
+    await page.getByRole('table', { name: 'For you' }).getByRole('link', { name: 'pay' }).click()
+    await page.waitForURL(question)
+    expect(await page.locator('.whole').innerText()).toMatch(/amount\s+300\s+to\s+"NL91ABNA0417164300"/)
+    expect(await page.locator('.changes tbody tr').allInnerTexts()).toEqual([
+      expect.stringMatching(/amount\s+100\s+300/),
+    ])
+    expect(await page.locator('.question-call').allInnerTexts()).toEqual([
+      expect.stringMatching(/pay[\s\S]*Allowed[\s\S]*Succeeded/),
+    ])
+    expect(await seriousIssues(page)).toEqual([])
+    await page.getByLabel('Note (optional)').fill('As agreed.')
+    await page.getByRole('button', { name: 'Approve' }).click()
+    await page.getByText('The call may run once.').waitFor()
+    await expect.poll(() => page.title()).toMatch(/^pay/)
+
+    expect(await propose(300)).toMatchObject({ decision: 'allow', approval: { card_no: 1 } })
+    await page.getByText('This approval cannot be used again.').waitFor()
+    expect(await ask(300)).not.toBe(question)
+  })
+
+  proves('people.questions.journey', 'denied, with a note for the model', async () => {
+    await page.goto(await ask(300))
+    await page.getByLabel('Note (optional)').fill('Once is enough.')
+    await page.getByRole('button', { name: 'Deny' }).click()
+    await page.getByText('is blocked in this session').waitFor()
+    const refused = await propose(300)
+    expect(refused).toMatchObject({ decision: 'block', reason: 'checkpoint_denied' })
+    expect(refused.remedy).toContain('Once is enough.')
+  })
+
+  proves(
+    ['people.questions.journey', 'people.questions.batch'],
+    'several on one page, and the session leads to them',
+    async () => {
+      await ask(400)
+      await ask(500)
+      await page.goto(`${url}/questions`)
+      await page.getByRole('link', { name: 'Answer 2 questions about pay on one page' }).click()
+      const line = (amount: string) => page.locator('.batch-line', { hasText: amount })
+      await line('400').getByRole('radio', { name: 'Approve' }).check()
+      await line('500').getByRole('radio', { name: 'Deny' }).check()
+      await page.getByRole('button', { name: 'Approve 1, deny 1' }).click()
+      await expect.poll(() => line('400').locator('.batch-result').allInnerTexts()).toEqual(['Approved'])
+      await expect.poll(() => line('500').locator('.batch-result').allInnerTexts()).toEqual(['Denied'])
+      expect((await propose(400)).decision).toBe('allow')
+      expect((await propose(500)).reason).toBe('checkpoint_denied')
+      await page.goto(`${url}/sessions/${session.sessionId}`)
+      expect(await page.getByRole('heading', { name: 'A person denied' }).count()).toBe(2)
+      await page.getByRole('link', { name: '4 questions to people' }).click()
+      await expect.poll(() => page.locator('.questions tbody tr').count()).toBe(4)
+    },
+  )
 })
 
 /** The answers that a page sends from now on. */

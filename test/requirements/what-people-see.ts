@@ -77,6 +77,8 @@ export const whatPeopleSee = {
   'people.questions.batch':
     'Several questions of a rule are answered on one page, each by a choice of its own that begins with later, and one answer that fails leaves the others',
   'people.questions.sums': 'The numbers of several questions are added up, one currency apart from another',
+  'people.questions.journey':
+    'What an agent asks is answered in the browser: an approved call runs once when it is proposed again, a denied one stays blocked and the model reads the note',
   'people.questions.statistics': 'A page says of each rule and person how often is asked and approved, and which rule asks more than it helps',
   'people.webhooks.secret-once': 'An owner adds a webhook, sees its secret once, and removes it',
   'people.audit.filtered': 'The page of the audit trail is filtered by who, what and when, and says how people were signed in',

@@ -9,7 +9,7 @@ import { Freshness, Page } from '../components/layout/page.js'
 import { NoneSoFar, Pager } from '../components/layout/pager.js'
 import { Empty, Loaded } from '../components/layout/states.js'
 import { REASON_OPTIONS } from '../text/reasons.js'
-import { CallDecision, CallEnd, isAsked } from './calls/call-result.js'
+import { CallDecision, CallEnd } from './calls/call-result.js'
 import { AgentFilter, ANY, PeriodFilter, type Search, TextFilter } from './sessions/filter-fields.js'
 import { timeBounds } from './sessions/time-bounds.js'
 
@@ -123,13 +123,7 @@ const CallsTable = ({ rows }: { rows: readonly CallRow[] }) => (
             <CallDecision row={row} />
           </td>
           <td data-label="What came of it">
-            {isAsked(row) ? (
-              <Link to="/questions" search={{ state: 'any', session: row.session_id }}>
-                <CallEnd row={row} />
-              </Link>
-            ) : (
-              <CallEnd row={row} />
-            )}
+            <CallEnd row={row} />
           </td>
           <td data-label="Session">
             <Name value={row.session_id} />

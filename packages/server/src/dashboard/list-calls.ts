@@ -26,7 +26,7 @@ export async function listCalls(
   return pageByTime(rows, query.limit, { view: callRow, id: ({ pageKey }) => pageKey, stopped })
 }
 
-const callRow = (call: ListedCall): CallRow => ({
+export const callRow = (call: ListedCall): CallRow => ({
   at: call.at.toISOString(),
   session_id: call.sessionId,
   agent: call.agent,

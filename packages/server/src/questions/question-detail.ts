@@ -6,6 +6,7 @@ import { inRead } from '../context/work.js'
 import { listDeliveries } from '../store/questions/deliveries.js'
 import { findQuestion, listAnswers, loadAnswerer, loadCard, type StoredQuestion } from '../store/questions/questions.js'
 import { loadSession } from '../store/sessions/sessions.js'
+import { surroundingsOf } from './surroundings.js'
 import { questionRow } from './views.js'
 
 /** Everything that a page about one question shows. Null: the tenant has no such question. */
@@ -52,8 +53,7 @@ export async function questionDetail(ctx: UserContext, questionId: string): Prom
       ask_again: role === 'owner' && isLive,
       why_not: question.mine ? null : await whyNot(ctx, question),
     },
-    last_allowed: null,
-    before: [],
+    ...(await surroundingsOf(ctx, session.fixed, question)),
     remaining: null,
   }
 }

@@ -38,7 +38,11 @@ function Asked({ card: { needed, eligible, self } }: { card: QuestionCard }) {
           <li key={JSON.stringify(alternatives)}>
             {alternatives.map(({ role, from }, at) => (
               <span key={`${role} ${from}`}>
-                {at === 0 ? sentence(memberWords(role)) : `, and from ${fullTime(from)} ${memberWords(role)} as well`}
+                <Text
+                  value={
+                    at === 0 ? sentence(memberWords(role)) : `, and from ${fullTime(from)} ${memberWords(role)} as well`
+                  }
+                />
               </span>
             ))}
           </li>

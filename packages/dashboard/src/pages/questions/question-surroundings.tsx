@@ -22,9 +22,11 @@ export const QuestionSurroundings = ({ detail }: { detail: QuestionDetail }) => 
     >
       <Before rows={detail.before} />
     </Panel>
-    <Panel title="Left of the session's limits">
-      <Remaining detail={detail} />
-    </Panel>
+    {detail.remaining === null ? null : (
+      <Panel title="Left of the session's limits">
+        <Remaining remaining={detail.remaining} tool={detail.question.tool_name} />
+      </Panel>
+    )}
     {detail.card === null ? null : (
       <Panel title="Rules in force">
         <Rules detail={detail} card={detail.card} />
@@ -57,10 +59,9 @@ function Before({ rows }: { rows: readonly CallRow[] }) {
   )
 }
 
-function Remaining({ detail: { remaining, question } }: { detail: QuestionDetail }) {
-  if (remaining === null) return <p className="quiet">The session is over.</p>
+function Remaining({ remaining, tool }: { remaining: NonNullable<QuestionDetail['remaining']>; tool: string }) {
   const { steps, tool_calls, cost, calls_this_minute, calls_per_tool, checkpoints } = remaining
-  const ofTool = Object.hasOwn(calls_per_tool, question.tool_name) ? calls_per_tool[question.tool_name] : undefined
+  const ofTool = Object.hasOwn(calls_per_tool, tool) ? calls_per_tool[tool] : undefined
   const lines: readonly (readonly [string, ReactNode])[] = [
     ['Steps', left(steps)],
     ['Tool calls', left(tool_calls)],

@@ -1,6 +1,7 @@
 import type { SessionDetail } from '@countersign/protocol'
 import { Link } from '@tanstack/react-router'
 import type { ReactNode } from 'react'
+import { useApi } from '../../api/use-api.js'
 import { Allowed } from '../../components/basic/allowed.js'
 import { StatusBadge } from '../../components/basic/badge.js'
 import { Hash } from '../../components/basic/hash.js'
@@ -38,6 +39,7 @@ export function SessionFacts({ detail }: { detail: SessionDetail }) {
           {count(row.blocked)} blocked
         </Link>
       </Fact>
+      <Questions sessionId={row.session_id} />
       {pending.length === 0 ? null : (
         <Fact name="Open">
           {pending.map((call) => (
@@ -101,6 +103,21 @@ export function SessionFacts({ detail }: { detail: SessionDetail }) {
         </span>
       </Fact>
     </dl>
+  )
+}
+
+/** What people were asked about its calls; nothing where nobody was. */
+function Questions({ sessionId }: { sessionId: string }) {
+  const { data } = useApi('listQuestions', { query: { session_id: sessionId } }, { pollMs: 10_000 })
+  if (data === undefined || data.items.length === 0) return null
+  const waiting = data.items.filter(({ state }) => state === 'waiting').length
+  return (
+    <Fact name="Questions">
+      <Link to="/questions" search={{ state: 'any', session: sessionId }} data-count={data.items.length}>
+        {plural(data.items.length, 'question')} to people
+      </Link>
+      {waiting === 0 ? '' : `, ${count(waiting)} waiting`}
+    </Fact>
   )
 }
 

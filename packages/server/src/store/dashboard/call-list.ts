@@ -30,6 +30,7 @@ export interface CallFilter {
   /** Only unanswered calls. */
   unanswered: boolean
   sessionId: string | null
+  toolName?: string
   from: Date | null
   to: Date | null
   below: PageEnd | null
@@ -223,9 +224,10 @@ const columns = (sql: Queryable) => sql`
   case when ${reasonOf(sql)} is null then 'allow' else 'block' end as decision, ${reasonOf(sql)} as reason, r.record::json ->> 'outcome' as outcome,
   r.record::json ->> 'evidence_level' as evidence_level, ${pageTime(sql, sql`p.proposed_at`)}, k.page_key`
 
-const matches = (sql: Queryable, { sessionId, agent, decision, reason, from, to, below }: CallFilter) => sql`
+const matches = (sql: Queryable, { sessionId, toolName, agent, decision, reason, from, to, below }: CallFilter) => sql`
   (d ->> 'reason' is not null or d ->> 'decision' = 'allow')
   ${sessionId === null ? sql`` : sql`and p.session_id = ${sessionId}`}
+  ${toolName === undefined ? sql`` : sql`and d ->> 'tool_name' = ${toolName}`}
   ${agent === null ? sql`` : sql`and s.agent = ${agent}`}
   ${decision === null ? sql`` : decision === 'allow' ? sql`and ${reasonOf(sql)} is null` : sql`and ${reasonOf(sql)} is not null`}
   ${reason === null ? sql`` : sql`and ${reasonOf(sql)} = ${reason}`}
