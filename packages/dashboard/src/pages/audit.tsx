@@ -25,6 +25,8 @@ const TONES: Partial<Record<AuditEntry['action'], Tone>> = {
   workflow_killed: 'block',
   label_added: 'accent',
   content_erased: 'doubt',
+  question_approved: 'allow',
+  question_denied: 'block',
   member_invited: 'accent',
   member_joined: 'accent',
   member_changed: 'accent',
@@ -249,6 +251,13 @@ function Subject({ entry: { action, subject } }: { entry: AuditEntry }) {
   if (action.startsWith('plan_') || action === 'run_started') {
     return (
       <Link to="/plans/$planId" params={{ planId: subject }}>
+        <Name value={subject} />
+      </Link>
+    )
+  }
+  if (action.startsWith('question_')) {
+    return (
+      <Link to="/questions/$questionId" params={{ questionId: subject }}>
         <Name value={subject} />
       </Link>
     )

@@ -8,8 +8,11 @@ interface RoleWords {
 
 /** What a role allows, in words. */
 export const ROLE_WORDS: Record<Role, RoleWords> = {
-  viewer: { as: 'a viewer', may: 'Viewers see sessions, calls, contracts and plans, and change nothing.' },
-  approver: { as: 'an approver', may: 'Approvers also kill and label sessions, and draft, edit and backtest plans.' },
+  viewer: { as: 'a viewer', may: 'Viewers see sessions, calls, questions, contracts and plans, and change nothing.' },
+  approver: {
+    as: 'an approver',
+    may: 'Approvers also answer questions, kill and label sessions, and draft, edit and backtest plans.',
+  },
   owner: {
     as: 'an owner',
     may: 'Owners also approve plans, erase content, manage members and keys, and read the audit trail.',
