@@ -65,14 +65,14 @@ export const whatPeopleSee = {
   'people.questions.whole-call':
     'The page of a question shows every argument whole and as text, however long and whatever is in it, beside the rule that asks and the last call that was allowed',
   'people.questions.hidden-characters':
-    'Characters that nobody would see, or that turn text round, are named in their place, and so are spaces other than the usual one',
+    'Characters that are drawn as nothing, or that turn text round, are named in their place, and so are spaces other than the usual one',
   'people.questions.changes': 'Between a call and another every value that differs, is new or is missing is shown',
   'people.questions.only-deny': 'A call that cannot be shown to a person can only be denied; one that does not fit its line is approved on its own page',
   'people.questions.read-again':
     'An answer names the card that was read: a question that changes while its page is open is read again before it can be answered',
   'people.questions.too-late': 'An answer that comes too late changes nothing, and its page says who decided and when',
   'people.questions.edited': 'A call is approved with changes that its rule allows, and the page says what is changed before and after',
-  'people.questions.by-role': 'A viewer reads questions and has no button; whoever is not asked reads why',
+  'people.questions.by-role': 'A viewer reads questions and has no button; a member who is not asked reads why',
   'people.questions.looking-decides-nothing': 'Opening a page of a question, whatever its address says, sends no answer',
   'people.questions.batch':
     'Several questions of a rule are answered on one page, each by a choice of its own that begins with later, and one answer that fails leaves the others',

@@ -50,7 +50,7 @@ interface Options {
   readonly verified?: boolean
   /** The learned plan was approved, and asks more than it promised. */
   readonly drifting?: boolean
-  /** Somebody else decides a question just before the person does, or an owner asks again. */
+  /** Another member decides a question just before the person does, or an owner asks again. */
   readonly questionRace?: 'decided' | 'changed'
   /** Of whoever is signed in: an owner, unless it is said. */
   readonly role?: Role

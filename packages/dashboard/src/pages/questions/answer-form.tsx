@@ -21,7 +21,7 @@ export function AnswerForm({ detail, busy, onAnswer }: AnswerFormProps) {
   // By path. Undefined: what was typed cannot be taken.
   const [edits, setEdits] = useState<Readonly<Record<string, JsonValue | undefined>>>({})
   const noteId = useId()
-  // Whoever cannot see all of it can only say no.
+  // A person who cannot see all of it can only say no.
   const shown = shownCard(detail)
   const editable = shown === null || !can_edit ? [] : shown.edit.filter(({ path }) => isEditable(shown, path))
   const isInvalid = Object.values(edits).includes(undefined)

@@ -58,7 +58,7 @@ function memberWords(role: string): string {
 }
 
 function Answers({ detail: { answers, card, question } }: { detail: QuestionDetail }) {
-  if (answers.length === 0) return <p className="quiet">Nobody has answered.</p>
+  if (answers.length === 0) return <p className="quiet">No answers yet.</p>
   return (
     <ol className="rows answers">
       {answers.map((answer) => {

@@ -24,7 +24,7 @@ export const CAUSES: Readonly<Record<QuestionCause, string>> = {
   plan_changed: 'a newly approved plan blocks the call',
 }
 
-/** What became of a question that nobody can answer any more, or that was approved. */
+/** What became of a question that was decided or has ended. */
 export function outcomeWords({ state, cause, usable_until }: QuestionRow): string {
   if (state === 'approved') return 'The call may run once. It runs when the agent proposes it again.'
   if (state === 'used')
@@ -32,7 +32,7 @@ export function outcomeWords({ state, cause, usable_until }: QuestionRow): strin
   if (state === 'denied') return 'The call did not run, and is blocked in this session.'
   if (state === 'expired') {
     return usable_until === null
-      ? 'Nobody decided in time, so the call did not run. The agent may ask again.'
+      ? 'No decision came in time, so the call did not run. The agent may ask again.'
       : 'It was approved, but the agent did not propose the call again in time, so it did not run.'
   }
   return `The call did not run: the question was withdrawn because ${CAUSES[cause ?? 'holder']}.`

@@ -161,7 +161,7 @@ function Card({ detail }: { detail: QuestionDetail }) {
         <Icon name="alert" size={18} />
         <p>
           <strong>What is stored of this question was changed after the fact.</strong> It does not match its hash in the
-          ledger, so it is not shown and can only be denied. Tell an owner, and whoever runs the service.
+          ledger, so it is not shown and can only be denied. Tell an owner, and the operator of the service.
         </p>
       </div>
     )

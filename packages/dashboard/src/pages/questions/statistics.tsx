@@ -44,7 +44,7 @@ export function StatisticsPage() {
       <Loaded reading={stats} rows={6}>
         {(data) =>
           data.rules.length === 0 ? (
-            <Empty title="Nobody was asked in this time">
+            <Empty title="No questions in this time">
               <p>What each rule asks, and how people answer, appears here.</p>
             </Empty>
           ) : (
@@ -168,7 +168,7 @@ const Rules = ({ rules }: { rules: readonly Rule[] }) => (
 )
 
 function People({ people }: { people: QuestionStats['people'] }) {
-  if (people.length === 0) return <p className="quiet">Nobody has answered in this time.</p>
+  if (people.length === 0) return <p className="quiet">No answers in this time.</p>
   return (
     <table className="table table-cards">
       <thead>

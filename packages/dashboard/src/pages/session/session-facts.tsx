@@ -106,7 +106,7 @@ export function SessionFacts({ detail }: { detail: SessionDetail }) {
   )
 }
 
-/** What people were asked about its calls; nothing where nobody was. */
+/** The questions to people about its calls; nothing where there are none. */
 function Questions({ sessionId }: { sessionId: string }) {
   const { data } = useApi('listQuestions', { query: { session_id: sessionId } }, { pollMs: 10_000 })
   if (data === undefined || data.items.length === 0) return null
