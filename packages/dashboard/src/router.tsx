@@ -54,7 +54,7 @@ export function newRouter(queries: QueryClient) {
     createRoute({
       ...inside,
       path: '/questions',
-      component: lazyRouteComponent(() => pageCode(() => import('./pages/questions.js')), 'QuestionsPage'),
+      component: lazyRouteComponent(() => pageCode(() => import('./pages/questions/inbox.js')), 'QuestionsPage'),
     }),
     createRoute({
       ...inside,

@@ -1,8 +1,8 @@
-import type { CallRow, Input, Reply, Routes } from '@countersign/protocol'
+import type { Input, Reply, Routes } from '@countersign/protocol'
 import { pageByTime, readTimeCursor } from '../base/time-cursor.js'
 import type { UserContext } from '../context/context.js'
 import { inRead } from '../context/work.js'
-import { type ListedCall, listCalls as listStoredCalls } from '../store/dashboard/call-list.js'
+import { callRow, listCalls as listStoredCalls } from '../store/dashboard/call-list.js'
 
 /** Judged calls newest first, filtered, page by page: the list behind every number of calls. */
 export async function listCalls(
@@ -25,16 +25,3 @@ export async function listCalls(
   )
   return pageByTime(rows, query.limit, { view: callRow, id: ({ pageKey }) => pageKey, stopped })
 }
-
-export const callRow = (call: ListedCall): CallRow => ({
-  at: call.at.toISOString(),
-  session_id: call.sessionId,
-  agent: call.agent,
-  seq: call.seq,
-  index: call.index,
-  tool_name: call.toolName,
-  decision: call.decision,
-  reason: call.reason,
-  outcome: call.outcome,
-  evidence_level: call.evidenceLevel,
-})

@@ -1,4 +1,4 @@
-import type { BlockReason, EvidenceLevel, Outcome } from '@countersign/protocol'
+import type { BlockReason, CallRow, EvidenceLevel, Outcome } from '@countersign/protocol'
 import type { PageEnd } from '../../base/time-cursor.js'
 import type { Fragment, Queryable } from '../../postgres/sql.js'
 import { endTime, type FoundPage, microseconds, pageEnd, pageTime } from '../page-time.js'
@@ -19,6 +19,20 @@ export interface ListedCall {
   pageAt: string
   pageKey: string
 }
+
+/** As a page lists it. */
+export const callRow = (call: ListedCall): CallRow => ({
+  at: call.at.toISOString(),
+  session_id: call.sessionId,
+  agent: call.agent,
+  seq: call.seq,
+  index: call.index,
+  tool_name: call.toolName,
+  decision: call.decision,
+  reason: call.reason,
+  outcome: call.outcome,
+  evidence_level: call.evidenceLevel,
+})
 
 export interface CallFilter {
   tenantId: string
