@@ -318,7 +318,7 @@ describe.skipIf(trouble !== null)(`an agent that asks${trouble === null ? '' : `
       expect((await propose(400)).decision).toBe('allow')
       expect((await propose(500)).reason).toBe('checkpoint_denied')
       await page.goto(`${url}/sessions/${session.sessionId}`)
-      expect(await page.getByRole('heading', { name: 'A person denied' }).count()).toBe(2)
+      await expect.poll(() => page.getByRole('heading', { name: 'A person denied' }).count()).toBe(2)
       await page.getByRole('link', { name: '4 questions to people' }).click()
       await expect.poll(() => page.locator('.questions tbody tr').count()).toBe(4)
     },
