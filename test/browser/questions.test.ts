@@ -191,21 +191,6 @@ describe.skipIf(trouble !== null)(`questions to people${trouble === null ? '' : 
     expect(await tiring.count()).toBe(1)
     expect(await tiring.getByRole('link').getAttribute('href')).toBe('/plans?agent=support')
   })
-
-  proves('people.webhooks.secret-once', async () => {
-    const watched = await newPage()
-    let page = await visit(watched, '/webhooks', { empty: true })
-    await page.getByLabel('Address of the new webhook').fill('https://new.example/in')
-    await page.getByRole('button', { name: 'Add' }).click()
-    await page.getByText(/^whsec_/).waitFor()
-    await page.getByRole('button', { name: 'I saved it' }).click()
-    expect(await page.getByText(/^whsec_/).count()).toBe(0)
-    await page.getByRole('button', { name: 'Remove https://new.example/in' }).click()
-    await page.getByRole('dialog').getByRole('button', { name: 'Remove webhook' }).click()
-    await page.getByRole('heading', { name: 'No webhooks' }).waitFor()
-    page = await visit(watched, '/questions', { role: 'approver' })
-    expect(await page.getByRole('link', { name: 'Webhooks' }).count()).toBe(0)
-  })
 })
 
 /** On the real service, with an agent that asks. The tests follow one another. */

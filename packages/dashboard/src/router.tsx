@@ -138,11 +138,6 @@ export function newRouter(queries: QueryClient) {
     }),
     createRoute({
       ...inside,
-      path: '/webhooks',
-      component: lazyRouteComponent(() => pageCode(() => import('./pages/webhooks.js')), 'WebhooksPage'),
-    }),
-    createRoute({
-      ...inside,
       path: '/limits',
       component: lazyRouteComponent(() => pageCode(() => import('./pages/limits.js')), 'LimitsPage'),
     }),

@@ -150,17 +150,6 @@ export const PAGES: readonly PageCase[] = [
   { name: 'batch-empty', path: '/questions/batch?rule=pay%239' },
   { name: 'statistics', path: '/questions/statistics' },
   { name: 'statistics-empty', path: '/questions/statistics', options: { empty: true } },
-  { name: 'webhooks', path: '/webhooks' },
-  {
-    name: 'webhooks-new',
-    path: '/webhooks',
-    act: async (page) => {
-      await page.getByLabel('Address of the new webhook').fill('https://new.northwind.example/in')
-      await page.getByRole('button', { name: 'Add' }).click()
-      await page.getByText('whsec_').waitFor()
-    },
-  },
-  { name: 'webhooks-empty', path: '/webhooks', options: { empty: true } },
   { name: 'captures', path: '/captures' },
   {
     name: 'captures-so-far',

@@ -1,7 +1,7 @@
 import type { AnswerBody, QuestionDetail, Role } from '@countersign/protocol'
 import { Refusal } from '../../support/browser/fixture-server.js'
 import type { Fixtures } from './fixtures.js'
-import { questionStats, questionStory, type StoryParts, webhookStory } from './questions.js'
+import { questionStats, questionStory, type StoryParts } from './questions.js'
 
 interface Options extends Omit<StoryParts, 'now'> {
   readonly empty: boolean
@@ -10,11 +10,10 @@ interface Options extends Omit<StoryParts, 'now'> {
   readonly race: 'decided' | 'changed' | undefined
 }
 
-/** The routes of questions and webhooks, over made-up questions that change when they are answered. */
+/** The routes of questions, over made-up questions that change when they are answered. */
 export function questionFixtures(now: Date, { empty, role, race, ...parts }: Options): Fixtures {
   const story = empty ? new Map<string, QuestionDetail>() : questionStory({ now, ...parts })
   const stats = questionStats(now)
-  const webhooks = empty ? [] : webhookStory(now)
   if (role === 'viewer') {
     for (const detail of story.values()) {
       Object.assign(detail.question, { mine: false })
@@ -89,22 +88,5 @@ export function questionFixtures(now: Date, { empty, role, race, ...parts }: Opt
     },
     revokeEndorsement: () => ({ ok: true }),
     questionStats: () => (empty ? { ...stats, rules: [], people: [], waiting: 0, undelivered: 0 } : stats),
-    listWebhooks: () => ({ webhooks }),
-    createWebhook: ({ body }) => {
-      const webhook = {
-        webhook_id: 'whk_new',
-        url: body?.url ?? '',
-        created_at: now.toISOString(),
-        failing_since: null,
-      }
-      webhooks.push(webhook)
-      return { webhook, secret: 'whsec_Zm9yIHRoZSBmaXh0dXJlcyBvbmx5' }
-    },
-    removeWebhook: ({ params }) => {
-      const at = webhooks.findIndex(({ webhook_id }) => webhook_id === params?.webhook_id)
-      if (at < 0) return 404
-      webhooks.splice(at, 1)
-      return { ok: true }
-    },
   }
 }

@@ -5,7 +5,6 @@ import type {
   QuestionDetail,
   QuestionRow,
   QuestionStats,
-  Webhook,
 } from '@countersign/protocol'
 import { HOSTILE } from './hostile.js'
 
@@ -353,18 +352,3 @@ export const questionStats = (now: Date): QuestionStats => ({
     { user_id: 'usr_2', name: null, answers: 14, approved_share: 0.64, median_seconds: 5_600 },
   ],
 })
-
-export const webhookStory = (now: Date): Webhook[] => [
-  {
-    webhook_id: 'whk_1',
-    url: 'https://hooks.northwind.example/countersign',
-    created_at: new Date(now.getTime() - 90 * HOUR_MS).toISOString(),
-    failing_since: null,
-  },
-  {
-    webhook_id: 'whk_2',
-    url: 'https://chat.northwind.example/in/7f0a',
-    created_at: new Date(now.getTime() - 900 * HOUR_MS).toISOString(),
-    failing_since: new Date(now.getTime() - 5 * HOUR_MS).toISOString(),
-  },
-]

@@ -96,9 +96,6 @@ const CALLS = {
   askAgain: ['POST', '/api/dashboard/questions/:question_id/ask-again', 'owner'],
   revokeEndorsement: ['POST', '/api/dashboard/endorsements/:endorsement_id/revoke', 'approver'],
   questionStats: ['GET', '/api/dashboard/question-stats'],
-  listWebhooks: ['GET', '/api/dashboard/webhooks', 'owner'],
-  createWebhook: ['POST', '/api/dashboard/webhooks', 'owner'],
-  removeWebhook: ['POST', '/api/dashboard/webhooks/:webhook_id/remove', 'owner'],
 } as const satisfies { [N in RouteName]?: RowOf<Routes[N]> }
 
 type RowOf<R extends Route> = R extends { role: 'approver' | 'owner' }
