@@ -71,7 +71,7 @@ export const adapterSabotages: Bugs = {
       to: 'const isToldHere = batches.isOpen(callId)',
     },
   ],
-  'packages/sdk/src/adapters/claude/call-batches.ts': [
+  'packages/sdk/src/session/call-batches.ts': [
     {
       breaks: 'face.claude',
       from: 'if (isPassedBy) isOver(id)',
@@ -79,7 +79,7 @@ export const adapterSabotages: Bugs = {
     },
     {
       breaks: 'face.claude',
-      from: 'while (mustWait()) await changed.promise',
+      from: 'while (isJudging || [...running.values()].some(({ isPassedBy }) => !isPassedBy)) await changed.promise',
       to: 'if (isJudging) await changed.promise',
     },
   ],

@@ -34,8 +34,15 @@ export const gatewaySabotages: Bugs = {
   'packages/sdk/src/authority/remote/remote.ts': [
     { breaks: 'gateway.outage-retried', from: '{ attempts: 100 }', to: '{ attempts: 4 }' },
   ],
-  'packages/sdk/src/adapters/claude/call-batches.ts': [
+  'packages/sdk/src/session/call-batches.ts': [
     { breaks: 'gateway.hooks.no-outcome', from: 'signal?.aborted === true', to: 'signal?.aborted === null' },
+    {
+      breaks: 'gateway.mcp-cases',
+      from: 'if (proposed !== null) return',
+      to: "if (proposed?.verdict === 'block') return",
+    },
+    { breaks: 'gateway.one-session', from: '...(proposals && { waitsFor: proposals.isOfModel })', to: '' },
+    { breaks: 'mcp.one-turn', from: 'all.splice(0, LIMITS.callsPerProposal)', to: 'all.splice(0, 1)' },
   ],
   'packages/gateway/src/http/limits.ts': [
     { breaks: 'gateway.limits', from: 'requests >= mostRequests', to: 'requests > mostRequests' },
@@ -148,26 +155,28 @@ export const gatewaySabotages: Bugs = {
       to: 'true',
     },
   ],
-  'packages/sdk/src/calls/settle.ts': [
+  'packages/sdk/src/calls/find-proposed.ts': [
     {
       breaks: 'gateway.matched',
       from: 'isMeant(call.toolName, call.callId) && equalValues(call.arguments, given)',
       to: 'isMeant(call.toolName, call.callId)',
     },
-  ],
-  'packages/sdk/src/calls/elsewhere.ts': [
     {
       breaks: 'gateway.claimed',
       from: '      call.argument_hash === hash,',
       to: '      call.argument_hash.length === hash.length,',
     },
   ],
-  'packages/sdk/src/calls/invoke.ts': [
-    { breaks: 'gateway.claimed', from: '  if (isExclusive) {', to: '  if (isExclusive && session.killed.aborted) {' },
+  'packages/sdk/src/calls/guard.ts': [
     {
       breaks: 'gateway.claimed',
-      from: '    session.calls.drop(call)',
-      to: '    session.calls.resolve(call, notExecuted(call))',
+      from: 'permit(call, isExclusive)',
+      to: 'permit(call, isExclusive && session.killed.aborted)',
+    },
+    {
+      breaks: 'gateway.claimed',
+      from: '  session.calls.drop(call)',
+      to: '  session.calls.resolve(call, notExecuted(call))',
     },
   ],
   'packages/server/src/sessions/claim-call.ts': [
@@ -187,18 +196,7 @@ export const gatewaySabotages: Bugs = {
     },
   ],
   'packages/gateway/src/mcp/tool-calls.ts': [
-    {
-      breaks: 'gateway.mcp-cases',
-      from: 'if (proposed !== null) {',
-      to: 'if (proposed !== null && call.stopped !== null) {',
-    },
-    { breaks: 'gateway.require-proposal', from: 'call.stopped ?? NOT_PROPOSED', to: 'call.stopped' },
-    { breaks: 'gateway.one-session', from: 'tools, waitsFor: isOfModel }', to: 'tools }' },
-    {
-      breaks: 'mcp.one-turn',
-      from: 'const batch = waiting.slice(0, LIMITS.callsPerProposal)',
-      to: 'const batch = waiting.slice(-1)',
-    },
+    { breaks: 'gateway.require-proposal', from: 'callId === id ? NOT_PROPOSED : null', to: 'null' },
   ],
   'packages/gateway/src/mcp/mcp-sessions.ts': [{ breaks: 'gateway.session.ends', from: '      found.end()\n', to: '' }],
   'packages/gateway/src/mcp/mcp-routes.ts': [

@@ -268,31 +268,35 @@ export const guaranteeSabotages: Bugs = {
   'packages/sdk/src/calls/invoke.ts': [
     {
       breaks: 'guarantee.judged-runs',
-      from: "if (call.by === 'server' && saltedHash(",
-      to: "if (call.by === 'local' && saltedHash(",
-    },
-    {
-      breaks: 'guarantee.judged-runs',
       from: "    await settle(match.meant, notExecuted(match.meant, 'execution_constraint_violated'), session)\n",
       to: '',
     },
+  ],
+  'packages/sdk/src/calls/guard.ts': [
+    {
+      breaks: 'guarantee.judged-runs',
+      from: "if (call.by === 'server' && saltedHash(",
+      to: "if (call.by === 'local' && saltedHash(",
+    },
+  ],
+  'packages/sdk/src/authority/confirm-if-old.ts': [
     {
       breaks: 'guarantee.processes.fresh-word',
-      from: 'if (ageMs() <= TRUSTED_DECISION_MS) return',
-      to: 'if (asked === 0) return',
-    },
-    {
-      breaks: 'guarantee.processes.fresh-word',
-      from: 'if (ageMs() > TRUSTED_DECISION_MS) await confirm',
-      to: 'if (!claims && ageMs() > TRUSTED_DECISION_MS) await confirm',
-    },
-    {
-      breaks: 'guarantee.processes.known-stop',
-      from: '    session.authority().assertRunning()\n',
-      to: '',
+      from: 'age() > TRUSTED_MS; asked++',
+      to: 'age() > TRUSTED_MS && asked === 0; asked++',
     },
   ],
   'packages/sdk/src/authority/remote/remote.ts': [
+    {
+      breaks: 'guarantee.processes.fresh-word',
+      from: "if (call.by === 'server') await confirmIfOld",
+      to: "if (!exclusive && call.by === 'server') await confirmIfOld",
+    },
+    {
+      breaks: 'guarantee.processes.known-stop',
+      from: '() => confirm(call))\n      assertRunning()\n',
+      to: '() => confirm(call))\n',
+    },
     {
       breaks: 'guarantee.processes.known-stop',
       from: "if (results.some(({ late }) => late)) link.noteStop('lost')",
@@ -302,8 +306,8 @@ export const guaranteeSabotages: Bugs = {
   'packages/sdk/src/authority/local/local-authority.ts': [
     {
       breaks: 'guarantee.processes.fresh-word',
-      from: '      await lookForKill()\n',
-      to: '',
+      from: 'confirmIfOld(ageMs, lookForKill)',
+      to: 'confirmIfOld(ageMs, async () => {})',
     },
   ],
   'packages/sdk/src/authority/remote/session-api.ts': [

@@ -54,7 +54,7 @@ export const sdkSabotages: Bugs = {
   'packages/sdk/src/session/core/session-context.ts': [
     {
       breaks: 'state.bypass.compromised',
-      from: '      authority.reportBypass(method)\n',
+      from: '      authority.control({ bypass: method })\n',
       to: '',
     },
     {
@@ -64,7 +64,7 @@ export const sdkSabotages: Bugs = {
     },
     {
       breaks: 'state.kill.propagates',
-      from: "onKilled('client')\n      authority.kill('client')",
+      from: "onKilled('client')\n      authority.control({ kill: 'client' })",
       to: "onKilled('client')",
     },
   ],
@@ -162,7 +162,7 @@ export const sdkSabotages: Bugs = {
       to: 'const { decision, decided_by, reason } = given\n  const decided_at = approver.now().toISOString()',
     },
   ],
-  'packages/sdk/src/calls/invoke.ts': [
+  'packages/sdk/src/calls/guard.ts': [
     {
       breaks: 'block.killed',
       from: "    if (session.killed.aborted) return refuse('killed', { ...WAS_KILLED, advice })\n",

@@ -55,8 +55,10 @@ export const sessionSabotages: Bugs = {
       to: 'allowed: Object.freeze(isRefused ? [] : toolNames(asked.request)),',
     },
   ],
-  'packages/sdk/src/calls/settle.ts': [
+  'packages/sdk/src/calls/answer-question.ts': [
     { breaks: 'open-session.asks', from: '  if (refused === null) {', to: "  if (given.decision !== 'deny') {" },
+  ],
+  'packages/sdk/src/calls/settle.ts': [
     {
       breaks: 'open-session.settle',
       from: 'settledReceipt(call, given.outcome, given.result, salt)',
@@ -75,19 +77,19 @@ export const sessionSabotages: Bugs = {
       to: "if (isBlocked(decision) && decision.reason !== 'argument_value_mismatch') return blockVerdict(decision, args)",
     },
   ],
-  'packages/sdk/src/calls/invoke.ts': [
+  'packages/sdk/src/calls/guard.ts': [
     {
       breaks: 'open-session.blocked-run-gives-remedy',
       from: "    verdict.verdict === 'block' ? decision :",
       to: "    verdict.verdict === 'allow' ? decision :",
     },
-    { breaks: 'open-session.runs-once', from: '  calls.start(call)\n', to: '' },
     {
       breaks: 'session.kill',
       from: "if (session.stance(call.by) !== 'enforce') return session.killed.aborted ? refuse('killed', WAS_KILLED) : null",
       to: "if (session.stance(call.by) !== 'enforce') return null",
     },
   ],
+  'packages/sdk/src/calls/invoke.ts': [{ breaks: 'open-session.runs-once', from: '  calls.start(call)\n', to: '' }],
   'packages/sdk/src/calls/match-call.ts': [
     {
       breaks: 'open-session.runs-once',
@@ -122,8 +124,8 @@ export const sessionSabotages: Bugs = {
   'packages/sdk/src/session/session.ts': [
     {
       breaks: 'session.widen',
-      from: 'this.#context.authority().setFilter(null)',
-      to: 'this.#context.authority().setFilter([])',
+      from: 'this.#context.authority().control({ filter: null })',
+      to: 'this.#context.authority().control({ filter: [] })',
     },
     {
       breaks: 'session.flush',
@@ -133,7 +135,7 @@ export const sessionSabotages: Bugs = {
     { breaks: 'session.narrow', from: '    checkToolFilter(toolFilter)\n', to: '' },
     {
       breaks: 'session.add-label',
-      from: '    this.#context.authority().addLabel(label)\n',
+      from: '    this.#context.authority().control({ label })\n',
       to: '',
     },
     {

@@ -15,7 +15,7 @@ export {
 } from './base/errors.js'
 export type { HealthSnapshot } from './base/health-snapshot.js'
 export type { ToolRun, WrappedTool, WrappedTools } from './calls/invoke.js'
-export type { CallToRun, Settlement } from './calls/settle.js'
+export type { Settlement } from './calls/settle.js'
 export { readPack } from './contracts/contract-files.js'
 export {
   type ContractsInput,
@@ -42,6 +42,7 @@ export type {
 export type { SessionStore, StoredSession } from './options/session-store.js'
 export type { WorkflowOptions } from './options/workflow-options.js'
 export type { NeutralCall, NeutralMessage, NeutralRequest, NeutralTool } from './providers/neutral.js'
+export type { BatchOptions, CallBatches, ShownCall } from './session/call-batches.js'
 export type { PersonsAnswer } from './session/core/checkpoints.js'
 export type { ShadowDelta } from './session/core/shadow-delta.js'
 export type { TraceEntry } from './session/core/trace.js'

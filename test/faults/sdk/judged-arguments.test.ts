@@ -102,7 +102,7 @@ async function proposed(options: ReplayOptions) {
 const runs =
   (session: Session<unknown>, held: Args) =>
   async (passed: unknown = held) => {
-    const run = await session.execute('c1', { args: passed })
+    const run = await session.invoke({ callId: 'c1', args: passed })
     if (!run.ran) throw run.error
   }
 
@@ -347,9 +347,9 @@ async function looking(options: ReplayOptions, args: JsonObject) {
 for (const [mode, options] of Object.entries({ govern: inGovern, protect: {} })) {
   proves('guarantee.judged-runs', `${mode}: another tool does not run under the id of an allowed call`, async () => {
     const { session, ran } = await looking(options, { amount: 900 })
-    const other = await session.execute('c1', { tool: 'pay', args: { amount: 900 } })
+    const other = await session.invoke({ callId: 'c1', tool: 'pay', args: { amount: 900 } })
     expect(other).toMatchObject({ ran: false, result: expect.stringContaining('(the tool)') })
-    expect(await session.execute('c1', { args: { amount: 900 } })).toMatchObject({ ran: false })
+    expect(await session.invoke({ callId: 'c1', args: { amount: 900 } })).toMatchObject({ ran: false })
     expect(ran).toEqual([])
     await session.close()
   })
@@ -357,7 +357,7 @@ for (const [mode, options] of Object.entries({ govern: inGovern, protect: {} }))
   proves('guarantee.judged-runs', `${mode}: a text does not stand for the arguments of a function`, async () => {
     for (const text of ['x', '["x"]', '']) {
       const { session, ran } = await looking(options, { input: text, amount: 10 })
-      expect(await session.execute('c1', { args: text })).toMatchObject({ ran: false })
+      expect(await session.invoke({ callId: 'c1', args: text })).toMatchObject({ ran: false })
       expect(ran).toEqual([])
       await session.close()
     }

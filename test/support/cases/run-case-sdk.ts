@@ -183,8 +183,8 @@ function localJudge(run: Case): Judge {
       session.propose(proposal, { proposalId: randomUUID(), pendingCallId: () => randomUUID() }),
     submit: async (receipts) => session.receive(receipts),
     control(step) {
-      if (step.label !== undefined) session.addLabel(step.label)
-      if (step.filter !== undefined) session.setFilter(step.filter)
+      if (step.label !== undefined) session.restrict({ label: step.label })
+      if (step.filter !== undefined) session.restrict({ filter: step.filter })
       if (step.kill === true) session.kill('client')
       nowMs += (step.wait_seconds ?? 0) * 1_000
     },
@@ -237,8 +237,8 @@ function serverJudge(run: Case, runtime: Runtime): Judge {
         receipts.map((receipt) => ({ call: { callId: '', toolName: '' }, receipt })),
       ),
     control(step) {
-      if (step.label !== undefined) authority.addLabel(step.label)
-      if (step.filter !== undefined) authority.setFilter(step.filter)
+      if (step.label !== undefined) authority.control({ label: step.label })
+      if (step.filter !== undefined) authority.control({ filter: step.filter })
     },
     async see() {
       const { session } = await transport.call('loadSession', { params: { session_id: identity.sessionId } })

@@ -23,7 +23,7 @@ const STEPS = {
     })
     return verdicts.map(({ verdict }) => verdict)
   },
-  run: async ({ id, call }) => (await sessions.get(id).execute(call)).ran,
+  run: async ({ id, call }) => (await sessions.get(id).invoke({ callId: call })).ran,
   flush: ({ id }) => sessions.get(id).flush(),
   close: ({ id }) => sessions.get(id).close(),
 }

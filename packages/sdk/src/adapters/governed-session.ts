@@ -1,31 +1,16 @@
 import { ReplayConfigError } from '../base/errors.js'
-import type { ToolRun } from '../calls/invoke.js'
-import type { ToolInvocation } from '../options/replay-options.js'
 import type { Session } from '../session/session.js'
 import type { SessionTurn, TurnInput } from '../session/session-turn.js'
 
 /** What an adapter needs of a session. */
 export type GovernedSession = Pick<
   Session<unknown>,
-  'sessionId' | 'prepare' | 'verdictOf' | 'execute' | 'settle' | 'answer' | 'addTools'
+  'sessionId' | 'prepare' | 'batches' | 'verdictOf' | 'invoke' | 'settle' | 'answer' | 'addTools'
 >
-
-/** Runs a call of a framework for an allowed call of the session, once, and leaves a receipt. */
-export async function invokeTool(
-  session: GovernedSession,
-  { callId, ...call }: ToolInvocation & { readonly callId: string },
-): Promise<Omit<ToolRun, 'error'>> {
-  if (session.verdictOf(callId) === null) return { ran: false, result: notProposed(call.tool) }
-  return session.execute(callId, call)
-}
 
 /** The time that the contract gives the tool was up: the tool has not said how it ended. */
 export const isTimeUp = (error: unknown): error is DOMException =>
   error instanceof DOMException && error.name === 'TimeoutError'
-
-/** Code of the program, or of the model, called the tool by itself. */
-const notProposed = (toolName: string): string =>
-  `${toolName} did not run: no answer of the model that this session judged holds the call.`
 
 /** Marks the tools that an adapter runs: only its run is evidence that they ran. */
 export function addFrameworkTools(session: GovernedSession, names: Iterable<string>): void {

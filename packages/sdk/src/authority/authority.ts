@@ -28,21 +28,15 @@ export interface Authority {
   abandon(prepared: PreparedTurn): void
   /** Takes evidence. Never throws: what cannot be delivered now is delivered later. */
   settle(by: DecidedBy, evidence: readonly Evidence[]): Promise<void>
-  /** Throws when the session takes no more calls, as far as this process knows. */
-  assertRunning(): void
-  /** Throws when a call that was allowed some time ago may no longer run, or when that is unknown. */
-  confirm(call: DecidedCall): Promise<void>
   /**
-   * Takes an allowed call that other processes may run, too. Throws `ReplayUnavailableError` when that is unknown, and
-   * another error when the call is not to be run here; then another process may be running it.
+   * Throws when an allowed call may no longer run, and `ReplayUnavailableError` when that is unknown. An `exclusive` one
+   * other processes may run, too: it is claimed first, and `NotOurs` says that another may be running it.
    */
-  claim(call: ClaimedCall): Promise<void>
+  permit(call: DecidedCall, exclusive: boolean): Promise<void>
   /** The calls that wait for an outcome, whichever process proposed them; null where there is no other. */
   pending(): Promise<readonly PendingCallView[] | null>
-  addLabel(label: string): void
-  setFilter(tools: readonly string[] | null): void
-  kill(cause: KillCause): void
-  reportBypass(method: string): void
+  /** Takes effect here at once, and on the server as soon as it can be told. */
+  control(change: Control): void
   facts(): AuthorityFacts
   /** Delivers what has not reached the server yet, as far as it can be reached. */
   flush(): Promise<void>
@@ -56,17 +50,24 @@ export interface CurrentSession {
   narrow(tools: PreflightRequest['tools']): Narrowed
 }
 
-/** An allowed call, as the authority that allowed it knows it. */
+/** What a program changes in its session beside the turns. `bypass` names the method that was called directly. */
+export type Control = Restriction | { readonly kill: KillCause } | { readonly bypass: string }
+/** Null takes the filter away. */
+export type Restriction = { readonly label: string } | { readonly filter: readonly string[] | null }
+
+/** An allowed call. */
 export interface DecidedCall {
   readonly by: DecidedBy
   readonly pendingCallId: string
+  readonly argumentHash: string
+  /** How long ago it was decided. */
+  readonly ageMs: () => number
+  /** By what a claim of it is known when it is made again; set by the first. */
+  claimId?: string
 }
 
-/** A call, and by what a claim of it is known when it is made again. */
-export interface ClaimedCall extends DecidedCall {
-  readonly argumentHash: string
-  readonly claimId: string
-}
+/** The call is not this process's to run: another has claimed it, or it has an outcome. */
+export class NotOurs extends Error {}
 
 /** The server where it could be asked; otherwise this process. */
 export type DecidedBy = 'server' | 'local'

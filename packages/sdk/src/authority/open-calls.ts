@@ -1,21 +1,16 @@
 import type { Decision, JsonObject, Receipt } from '@countersign/protocol'
-import type { DecidedBy, Evidence } from './authority.js'
+import type { DecidedBy, DecidedCall, Evidence } from './authority.js'
 
 export type Approval = NonNullable<Receipt['approvals']>[number]
 
 /** A call that was allowed and whose outcome is not on the way yet. */
-export interface OpenCall {
+export interface OpenCall extends DecidedCall {
   readonly callId: string
   readonly toolName: string
   readonly arguments: JsonObject
   /** Of a custom tool, which takes a text: the argument `input`. */
   readonly takesText: boolean
   readonly decision: Decision
-  readonly pendingCallId: string
-  readonly argumentHash: string
-  readonly by: DecidedBy
-  /** How long ago it was decided. */
-  readonly ageMs: () => number
   approvals: readonly Approval[]
   /** How many results the request that led to this call already had under its id: some providers use ids again. */
   readonly answeredBefore: number
@@ -23,8 +18,6 @@ export interface OpenCall {
   state: 'asking' | 'allowed' | 'running' | 'resolved'
   /** A host made this call with other arguments, and nothing ran. */
   refused: boolean
-  /** By what this process claims it, where several may run it. */
-  claimId?: string
 }
 
 /** How long to wait for wrapped tools, and whom to tell. */

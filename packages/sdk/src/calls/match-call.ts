@@ -4,6 +4,9 @@ import type { OpenCall } from '../authority/open-calls.js'
 import { jsonOf } from '../base/written-json.js'
 import type { ToolInvocation } from '../options/replay-options.js'
 
+/** An invocation of which it is known what runs. */
+export type CalledTool = ToolInvocation & Required<Pick<ToolInvocation, 'tool' | 'run'>>
+
 export type Match =
   /** Run this call. `edited` names arguments that a schema of the program filled in, dropped or converted. */
   | { readonly call: OpenCall; readonly edited: readonly string[] }
@@ -14,10 +17,7 @@ export type Match =
  * The allowed call that the program means: the one with this id, or with these arguments. A schema between the model and
  * the tool may add defaults, strip keys and convert types; a value that means something else is another call.
  */
-export function matchCall(
-  allowed: readonly OpenCall[],
-  { tool, args, callId }: Pick<ToolInvocation, 'tool' | 'callId' | 'args'>,
-): Match {
+export function matchCall(allowed: readonly OpenCall[], { tool, args, callId }: CalledTool): Match {
   const candidates = allowed.filter((call) => call.toolName === tool && (callId === null || call.callId === callId))
   const other = candidates.length > 0 ? undefined : allowed.find((call) => call.callId === callId)
   if (other !== undefined) return { call: null, meant: other, changed: [TOOL] }

@@ -2,8 +2,9 @@ import type { OpenCall } from '../authority/open-calls.js'
 import type { Execution } from '../authority/receipts.js'
 import { startTool } from '../authority/running-tools.js'
 import { NotExecutedError } from '../base/errors.js'
-import type { ToolContext, ToolInvocation } from '../options/replay-options.js'
+import type { ToolContext } from '../options/replay-options.js'
 import type { SessionContext } from '../session/core/session-context.js'
+import type { CalledTool } from './match-call.js'
 
 /** How a run of a tool ended, and what it threw, if it did. */
 export interface Ran {
@@ -13,7 +14,7 @@ export interface Ran {
 
 /** Runs the executor of an allowed call with the arguments that were judged, within the tool's time. */
 export async function runTool(
-  { run, args, signal }: ToolInvocation,
+  { run, args, signal }: CalledTool,
   call: OpenCall,
   { calls, authority, killed }: SessionContext,
 ): Promise<Ran> {

@@ -36,15 +36,15 @@ export type ToolMap = Readonly<Record<string, ToolExecutor>>
 export interface ToolInvocation {
   /** The id of the call; null where its arguments say which one is meant. */
   readonly callId: string | null
-  /** The tool that `run` runs: it must be the one that was judged. */
-  readonly tool: string
-  /** They must be those that were judged. They are compared, and never passed on. */
-  readonly args: unknown
-  /** Runs the tool, with the arguments that were judged. */
-  readonly run: ToolExecutor
+  /** The tool that `run` runs: it must be the one that was judged. Default: that one. */
+  readonly tool?: string
+  /** They must be those that were judged. They are compared, and never passed on. Default: those. */
+  readonly args?: unknown
+  /** Runs the tool, with the arguments that were judged. Default: the executor in the option `tools`. */
+  readonly run?: ToolExecutor
   /** Other processes that hold the session may run the call, too: the server says which of them does. */
   readonly exclusive?: boolean
-  /** Who approved the call, where a person was asked outside of the session. */
+  /** Who approved a call with an open question, where the session did not ask by itself. */
   readonly approvedBy?: string | null
   /** Aborted where the call is given up. Its tool has a moment to say how it ended; then that is unknown. */
   readonly signal?: AbortSignal | undefined
@@ -64,6 +64,8 @@ export interface CallInDoubt {
   readonly idempotencyKey: string
   /** When the model proposed the call, as ISO 8601. */
   readonly proposedAt: string
+  /** A person had to approve the call first. If nobody had, it did not run. */
+  readonly asked: boolean
 }
 
 export type Mode = 'enforce' | 'shadow' | 'log-only'

@@ -81,7 +81,10 @@ describe('a turn of a session without a client', () => {
       const { session, ran, prepare } = start()
       await (await prepare()).propose({ calls: [call('b', 'pay', { amount: 900 })] })
       expect(await session.run('b')).toMatch(/^"pay" was blocked \(argument_value_mismatch\)/)
-      expect(await session.execute('b')).toMatchObject({ ran: false, error: { name: 'ReplayContractError' } })
+      expect(await session.invoke({ callId: 'b' })).toMatchObject({
+        ran: false,
+        error: { name: 'ReplayContractError' },
+      })
       expect(ran).toEqual([])
     },
   )
@@ -111,9 +114,9 @@ describe('a turn of a session without a client', () => {
     async () => {
       const { session, ran, prepare } = start()
       await (await prepare()).propose({ calls: [call('c', 'pay', { amount: 50 }), call('d', 'pay', { amount: 60 })] })
-      expect(await session.execute('d', { args: { amount: 61 } })).toMatchObject({ ran: false })
+      expect(await session.invoke({ callId: 'd', args: { amount: 61 } })).toMatchObject({ ran: false })
       await Promise.all([session.run('c'), session.run('c')])
-      expect(await session.execute('c')).toMatchObject({ ran: false })
+      expect(await session.invoke({ callId: 'c' })).toMatchObject({ ran: false })
       expect(ran).toEqual(['pay 50'])
     },
   )

@@ -2,22 +2,15 @@ import type { HandoffView, StateSnapshot, WorkflowView } from '@countersign/prot
 import type { Narrowed } from '../authority/authority.js'
 import { reportedReceipt } from '../authority/receipts.js'
 import { deepFreeze } from '../base/deep-freeze.js'
+import { ReplayConfigError } from '../base/errors.js'
 import type { HealthSnapshot } from '../base/health-snapshot.js'
-import { type Elsewhere, findElsewhere } from '../calls/elsewhere.js'
-import { type ToolRun, type WrappedTool, wrapTools } from '../calls/invoke.js'
-import {
-  addExecutors,
-  answerQuestion,
-  type CallToRun,
-  executeCall,
-  findProposed,
-  type IsMeant,
-  type Settlement,
-  settleCall,
-} from '../calls/settle.js'
+import { answerQuestion } from '../calls/answer-question.js'
+import { invoke, type ToolRun, type WrappedTool, wrapTools } from '../calls/invoke.js'
+import { type Settlement, settleCall } from '../calls/settle.js'
 import { checkExecutors, checkLabel, checkToolFilter } from '../options/check-arguments.js'
-import type { NarrowResult, ToolMap } from '../options/replay-options.js'
+import type { NarrowResult, ToolInvocation, ToolMap } from '../options/replay-options.js'
 import { governorOf } from '../turn/run-turn.js'
+import { type BatchOptions, type CallBatches, createCallBatches, type ShownCall } from './call-batches.js'
 import type { PersonsAnswer } from './core/checkpoints.js'
 import { sessionHealth } from './core/health.js'
 import { decider, type SessionContext } from './core/session-context.js'
@@ -99,19 +92,11 @@ export class Session<Tools = SomeTools> {
   }
 
   /**
-   * What was decided about the call of a model's answer that is made elsewhere now, known by its tool and its
-   * arguments; null where no model has proposed it, or it has run.
+   * Judges calls that a runtime shows one by one, such as the hooks of a coding agent: those that come together as one
+   * turn. Tell it when each has its outcome.
    */
-  proposedCall(isMeant: IsMeant, args: unknown): CallVerdict | null {
-    return findProposed(this.#context, isMeant, args)
-  }
-
-  /**
-   * The same for a model's answer that came through another process which holds the session. `execute` it with `claims`,
-   * so that one of them runs it. Asks the server, and forgets calls of this process that were settled elsewhere.
-   */
-  proposedElsewhere(isMeant: IsMeant, args: unknown): Promise<Elsewhere> {
-    return findElsewhere(this.#context, isMeant, args)
+  batches<Call extends ShownCall>(options: BatchOptions<Call>): CallBatches<Call> {
+    return createCallBatches(this.#context, this.#turns, options)
   }
 
   /** Whether the session's plan has a contract of this tool. */
@@ -129,12 +114,12 @@ export class Session<Tools = SomeTools> {
    * or to the text for the model if the call is blocked or waits for a person. What the tool throws is thrown on.
    */
   async run(callId: string, args?: unknown): Promise<unknown> {
-    return (await this.execute(callId, { args })).result
+    return (await this.invoke({ callId, args })).result
   }
 
-  /** The same, with an executor of the caller's, and with whether the tool ran. */
-  execute(callId: string, call: CallToRun = {}): Promise<ToolRun> {
-    return executeCall(this.#context, callId, call)
+  /** The same, for whoever brings the executor, the arguments or an approval, and wants to know whether the tool ran. */
+  invoke(invocation: ToolInvocation): Promise<ToolRun> {
+    return invoke(this.#context, invocation)
   }
 
   /** Reports the outcome of a call that the program ran itself. That is weaker evidence than `run` leaves. */
@@ -147,10 +132,17 @@ export class Session<Tools = SomeTools> {
     return answerQuestion(this.#context, id, answer)
   }
 
-  /** Adds executors for `run`. A tool of theirs counts as wrapped: only `run` and `execute` prove that it ran. */
+  /** Adds executors for `run`. A tool of theirs counts as wrapped: only `run` and `invoke` prove that it ran. */
   addTools(tools: ToolMap): void {
     checkExecutors(tools)
-    addExecutors(this.#context, tools)
+    const wrapped = this.#context.settings.tools
+    if (wrapped === null) {
+      throw new ReplayConfigError(
+        'the session was started without the option tools, so that no tool can be added',
+        null,
+      )
+    }
+    for (const [name, executor] of Object.entries(tools)) wrapped.set(name, executor)
   }
 
   /** Sends the captures, receipts and controls that are still waiting, if the server can be reached. */
@@ -209,18 +201,18 @@ export class Session<Tools = SomeTools> {
   /** Adds a label, which can never be removed. It applies immediately, and on the server before the next turn. */
   addLabel(label: string): void {
     checkLabel(label)
-    this.#context.authority().addLabel(label)
+    this.#context.authority().control({ label })
   }
 
   /** Allows only these tools, until `widen()` is called. */
   narrow(toolFilter: readonly string[]): void {
     checkToolFilter(toolFilter)
-    this.#context.authority().setFilter([...toolFilter])
+    this.#context.authority().control({ filter: [...toolFilter] })
   }
 
   /** Removes the restriction that `narrow` set. */
   widen(): void {
-    this.#context.authority().setFilter(null)
+    this.#context.authority().control({ filter: null })
   }
 
   /** The state of the session, as a frozen copy. */

@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util'
-import { invokeTool } from '../governed-session.js'
+import type { ToolRun } from '../../calls/invoke.js'
 import type { AiTool, AiTools, ExecuteOptions } from './ai-types.js'
 import type { AgentCalls } from './judge-parts.js'
 
@@ -23,7 +23,7 @@ function governTool(name: string, tool: AiTool, agent: AgentCalls): AiTool {
       return isIterable(output) ? lastOf(output, onPart) : output
     }
     const { abortSignal: signal } = options
-    return answerOf(invokeTool(agent.session, { callId: toolCallId, tool: name, args: input, run, approvedBy, signal }))
+    return answerOf(agent.session.invoke({ callId: toolCallId, tool: name, args: input, run, approvedBy, signal }))
   }
   return {
     ...tool,
@@ -51,7 +51,7 @@ const withSignal = (options: ExecuteOptions, context: { readonly signal: AbortSi
 })
 
 /** The SDK tells the model the message of what a tool throws, as the tool's error. */
-async function answerOf(running: ReturnType<typeof invokeTool>): Promise<unknown> {
+async function answerOf(running: Promise<ToolRun>): Promise<unknown> {
   const run = await running
   if (run.ran) return run.result
   throw new Error(String(run.result))

@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util'
-import { addFrameworkTools, type GovernedSession, invokeTool } from '../governed-session.js'
+import { addFrameworkTools, type GovernedSession } from '../governed-session.js'
 import { canonicalName } from './canonical-name.js'
 import { contentOf, ToolFailed, type ToolResult } from './tool-result.js'
 
@@ -93,7 +93,7 @@ function governed(session: GovernedSession, { tool, toolName, approver }: Govern
     remember(session, callId)
     let result: ToolResult | null = null
     try {
-      const run = await invokeTool(session, {
+      const run = await session.invoke({
         callId,
         tool: toolName,
         args,

@@ -2,8 +2,8 @@ import { equalValues } from '@countersign/engine'
 import { messageOf } from '../../base/diagnostics.js'
 import { ReplayUnavailableError } from '../../base/errors.js'
 import { jsonOf } from '../../base/written-json.js'
+import type { CallBatches, ShownCall } from '../../session/call-batches.js'
 import type { GovernedSession } from '../governed-session.js'
-import { type BatchedCall, createCallBatches } from './call-batches.js'
 import { canonicalName } from './canonical-name.js'
 import { noteAsked, wasHandled } from './claude-server.js'
 import { textOf } from './tool-result.js'
@@ -57,6 +57,18 @@ interface Matcher {
   readonly onFailure: 'block'
 }
 
+/** A call as a hook shows it. */
+interface HookedCall extends ShownCall {
+  readonly query: string
+  /** Empty where the agent of the query made it. */
+  readonly subAgent: string
+  /** The prompt of the query that led to it. */
+  readonly prompt: string
+}
+
+/** Nothing may be heard any more of a call that a person refused. */
+const WAITS = { gatherMs: 10, patienceMs: 30_000 }
+
 /**
  * Governs an agent of the Claude Agent SDK: `query({ prompt, options: { hooks: claudeHooks(session) } })`. Each call is
  * judged before the runtime runs it; a blocked one is denied, and the model is told why. The runtime runs the tools
@@ -64,19 +76,33 @@ interface Matcher {
  */
 export function claudeHooks(session: GovernedSession, options: ClaudeOptions = {}) {
   const { model = 'claude', approver = 'user', toolName = canonicalName } = options
-  const batches = createCallBatches(session, model)
+  const batches = session.batches<HookedCall>({ provider: 'anthropic', model, ...WAITS })
+  const agents = new Set<string>()
+
+  /**
+   * A sub-agent that waited for the call which started it would wait for ever. The runtime says nothing of a call that
+   * was interrupted: it is over when the agent makes one for a later prompt.
+   */
+  const passBy = ({ query, subAgent, agent, prompt }: HookedCall): void => {
+    const isNewAgent = subAgent !== '' && !agents.has(agent)
+    if (isNewAgent) agents.add(agent)
+    batches.passBy((one) => one.query === query && (isNewAgent || (subAgent === '' && one.prompt !== prompt)))
+  }
 
   const before: Hook = async (input, toolUseId, options) => {
     const { tool_name = '', tool_input, tool_use_id, session_id, agent_id, prompt_id } = input as HookInput
-    return decisionOn(session, batches.judge, {
+    const call: HookedCall = {
       id: tool_use_id ?? toolUseId ?? '',
       name: toolName(tool_name),
       arguments: tool_input ?? {},
+      agent: JSON.stringify([session_id, agent_id]),
       query: session_id ?? '',
-      agent: agent_id ?? '',
+      subAgent: agent_id ?? '',
       prompt: prompt_id ?? '',
       signal: options?.signal,
-    })
+    }
+    passBy(call)
+    return decisionOn(session, batches, call)
   }
 
   const after: Hook = async (input, toolUseId) => {
@@ -122,11 +148,11 @@ type Decision = 'deny' | 'ask'
 
 async function decisionOn(
   session: GovernedSession,
-  judge: (call: BatchedCall) => ReturnType<ReturnType<typeof createCallBatches>['judge']>,
-  call: BatchedCall,
+  batches: CallBatches<HookedCall>,
+  call: HookedCall,
 ): Promise<object> {
   try {
-    const verdict = await judge(call)
+    const verdict = await batches.judge(call)
     if (verdict.verdict === 'block') return output('deny', verdict.result)
     if (verdict.verdict === 'ask') {
       noteAsked(session, call.id)

@@ -1,6 +1,6 @@
 import { ReplayContractError } from '../../base/errors.js'
 import type { SessionTurn } from '../../session/session-turn.js'
-import { addFrameworkTools, createAgentTurns, type GovernedSession, invokeTool, isTimeUp } from '../governed-session.js'
+import { addFrameworkTools, createAgentTurns, type GovernedSession, isTimeUp } from '../governed-session.js'
 import { askByInterrupt } from './ask-by-interrupt.js'
 import type { Handler, ModelRequest, ModelResult, Tool, ToolRequest, ToolResult } from './langchain-types.js'
 import { isRunHere, nameOf, turnAnswer, turnInput } from './neutral-turn.js'
@@ -103,7 +103,7 @@ async function runTool(
   let message: ToolResult | null = null
   let failure: unknown = null
   try {
-    const run = await invokeTool(session, {
+    const run = await session.invoke({
       callId,
       tool: nameOfRun(request, session.verdictOf(callId)?.toolName),
       args: toolCall.args,

@@ -1,4 +1,4 @@
-import { invokeTool, isTimeUp } from '../governed-session.js'
+import { isTimeUp } from '../governed-session.js'
 import type { FunctionTool, InvokeDetails } from './agents-types.js'
 import type { GovernedAgent } from './govern-model.js'
 import { requireTelling, watchInvocation } from './watch-invocation.js'
@@ -41,7 +41,7 @@ async function invoke(
   const approvedBy = agent.asked.delete(callId) ? agent.approver : null
   let thrown: unknown
   try {
-    const run = await invokeTool(agent.session(), {
+    const run = await agent.session().invoke({
       callId,
       tool: tool.name,
       args: input,

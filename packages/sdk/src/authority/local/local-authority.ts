@@ -3,6 +3,7 @@ import { messageOf } from '../../base/diagnostics.js'
 import { ReplayConfigError, ReplayContractError, ReplayKillError, ReplayUnavailableError } from '../../base/errors.js'
 import type { SessionStore, StoredSession } from '../../options/session-store.js'
 import type { Authority, KillCause, PreflightRequest, PreflightResult } from '../authority.js'
+import { confirmIfOld } from '../confirm-if-old.js'
 import { createLocalSession, type LocalSessionOptions } from './local-session.js'
 
 export interface LocalAuthorityOptions {
@@ -36,7 +37,7 @@ export function createLocalAuthority({ local, store, onKilled }: LocalAuthorityO
   function adopt(stored: StoredSession): void {
     const before = session.state()
     take(stored)
-    for (const label of before.labels) session.addLabel(label)
+    for (const label of before.labels) session.restrict({ label })
     if (before.status === 'KILLED') session.kill('client')
   }
 
@@ -45,7 +46,7 @@ export function createLocalAuthority({ local, store, onKilled }: LocalAuthorityO
     if (stored === undefined || stored === null) return
     const { toolFilter } = session.state()
     adopt(stored)
-    if (toolFilter !== null) session.setFilter(toolFilter)
+    if (toolFilter !== null) session.restrict({ filter: toolFilter })
   }
 
   async function start(): Promise<void> {
@@ -149,23 +150,18 @@ export function createLocalAuthority({ local, store, onKilled }: LocalAuthorityO
       if (!wasKilled && isKilled()) onKilled('breaker')
       await save(receive).catch(() => {})
     },
-    assertRunning,
-    async confirm() {
-      await lookForKill()
+    async permit({ ageMs }) {
+      await confirmIfOld(ageMs, lookForKill)
       assertRunning()
     },
-    claim: async () => assertRunning(),
     pending: async () => null,
-    addLabel(label) {
-      session.addLabel(label)
-      saveSoon(() => session.addLabel(label))
+    control(change) {
+      if ('kill' in change) return kill(change.kill)
+      // Only a server is told of what went past it.
+      if ('bypass' in change) return
+      session.restrict(change)
+      saveSoon(() => session.restrict(change))
     },
-    setFilter(tools) {
-      session.setFilter(tools)
-      saveSoon(() => session.setFilter(tools))
-    },
-    kill,
-    reportBypass() {},
     facts: () => ({
       status: session.state().status,
       lost: false,

@@ -26,7 +26,14 @@ import type {
   UnmatchedPolicy,
 } from '@countersign/protocol'
 import { timeText } from '../../base/time-text.js'
-import type { Narrowed, PreflightRequest, PreflightResult, ProposalRequest, ProposalVerdict } from '../authority.js'
+import type {
+  Narrowed,
+  PreflightRequest,
+  PreflightResult,
+  ProposalRequest,
+  ProposalVerdict,
+  Restriction,
+} from '../authority.js'
 
 /** What a session is, apart from its state. */
 export interface SessionIdentity {
@@ -58,8 +65,7 @@ export interface LocalSession {
   /** Repeats what the server decided about the same response. Throws when this copy would have decided otherwise. */
   follow(proposal: ProposalRequest, decisions: readonly Decision[], proposalId: string): void
   receive(receipts: readonly Receipt[]): void
-  addLabel(label: string): void
-  setFilter(tools: readonly string[] | null): void
+  restrict(by: Restriction): void
   kill(by: LedgerBody<'killed'>['by']): void
   bypass(method: string): void
   restore(state: SessionState): void
@@ -211,10 +217,10 @@ export function createLocalSession(options: LocalSessionOptions, start?: Session
       if (judged.argumentsChanged.length > 0) apply('bypass', { method: null, cause: 'arguments_changed' })
       trip(judged.breaker)
     },
-    addLabel(label) {
-      if (!state.labels.includes(label)) apply('label', { label })
+    restrict(by) {
+      if ('filter' in by) apply('tool_filter', { tools: by.filter === null ? null : [...by.filter] })
+      else if (!state.labels.includes(by.label)) apply('label', { label: by.label })
     },
-    setFilter: (tools) => apply('tool_filter', { tools: tools === null ? null : [...tools] }),
     kill,
     bypass: (method) => apply('bypass', { method, cause: 'bypass' }),
     restore(restored) {

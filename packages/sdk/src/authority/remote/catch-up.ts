@@ -39,6 +39,8 @@ function receiptOf(call: PendingCallView, outcome: Outcome): Receipt {
   return { pending_call_id, argument_hash, outcome, evidence_level: 'reported' }
 }
 
+const NO_OUTCOME = `it must return one of ${outcomeSchema.options.map((word) => `'${word}'`).join(', ')}; the call counts as 'unknown'`
+
 async function outcomeOf(call: PendingCallView, onInDoubt: OnInDoubt | undefined, report: Report): Promise<Outcome> {
   if (onInDoubt === undefined) return 'unknown'
   try {
@@ -49,10 +51,11 @@ async function outcomeOf(call: PendingCallView, onInDoubt: OnInDoubt | undefined
       argumentHash: call.argument_hash,
       idempotencyKey: call.idempotency_key,
       proposedAt: call.proposed_at,
+      asked: call.checkpoint_required,
     })
     const checked = outcomeSchema.safeParse(given)
     if (checked.success) return checked.data
-    report({ type: 'callback_error', callback: 'onInDoubt', detail: 'it did not return an outcome' })
+    report({ type: 'callback_error', callback: 'onInDoubt', detail: NO_OUTCOME })
   } catch (error) {
     report({ type: 'callback_error', callback: 'onInDoubt', detail: messageOf(error) })
   }

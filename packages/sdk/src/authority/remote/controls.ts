@@ -1,13 +1,13 @@
 import { messageOf, type Report } from '../../base/diagnostics.js'
 import { singleFlight } from '../../base/single-flight.js'
+import type { Restriction } from '../authority.js'
 import type { LocalSession } from '../local/local-session.js'
 import { ServiceRefusal } from '../transport.js'
 import type { Exchange } from './session-api.js'
 
 /** Labels, filter and stops on their way to the server. They take effect here at once, and there for good. */
 export interface Controls {
-  addLabel(label: string): void
-  setFilter(tools: readonly string[] | null): void
+  add(restriction: Restriction): void
   /** Labels or a filter wait to be sent. */
   hasUnsent(): boolean
   /** Sends what waits. Throws what the transport throws. */
@@ -27,7 +27,7 @@ const LONGEST_RETRY_MS = 30_000
 
 export function createControls(report: Report, session_id: string): Controls {
   let labels: string[] = []
-  let filter: { tools: readonly string[] | null } | null = null
+  let filter: Extract<Restriction, { filter: unknown }> | null = null
   let flushing: ReturnType<typeof singleFlight<void>> | null = null
   const stops = new Set<Promise<boolean>>()
 
@@ -38,9 +38,8 @@ export function createControls(report: Report, session_id: string): Controls {
       labels = labels.filter((other) => other !== label)
     }
     while (filter !== null) {
-      const { tools }: { tools: readonly string[] | null } = filter
-      const sending = filter
-      await exchange((api, limits) => api.setFilter(tools, limits))
+      const sending: NonNullable<typeof filter> = filter
+      await exchange((api, limits) => api.setFilter(sending.filter, limits))
       if (filter === sending) filter = null
     }
   }
@@ -88,17 +87,15 @@ export function createControls(report: Report, session_id: string): Controls {
   }
 
   return {
-    addLabel(label) {
-      if (!labels.includes(label)) labels.push(label)
-    },
-    setFilter(tools) {
-      filter = { tools }
+    add(restriction) {
+      if ('filter' in restriction) filter = restriction
+      else if (!labels.includes(restriction.label)) labels.push(restriction.label)
     },
     hasUnsent,
     flush,
     replayOn(mirror) {
-      for (const label of labels) mirror.addLabel(label)
-      if (filter !== null) mirror.setFilter(filter.tools)
+      for (const label of labels) mirror.restrict({ label })
+      if (filter !== null) mirror.restrict(filter)
     },
     insist: (what, send) => void tryUntilAnswered(what, send),
     async stopsTried() {

@@ -1,16 +1,20 @@
 import { randomUUID } from 'node:crypto'
 import type { PendingCallView, Receipt, SessionStatus } from '@countersign/protocol'
 import { messageOf } from '../../base/diagnostics.js'
-import { ReplayContractError, ReplayUnavailableError } from '../../base/errors.js'
+import { ReplayContractError, ReplayKillError, ReplayUnavailableError } from '../../base/errors.js'
 import { singleFlight } from '../../base/single-flight.js'
-import type {
-  Authority,
-  Connection,
-  PreflightRequest,
-  PreflightResult,
-  ProposalRequest,
-  ProposalVerdict,
+import { startAge } from '../../base/start-age.js'
+import {
+  type Authority,
+  type Connection,
+  type DecidedCall,
+  NotOurs,
+  type PreflightRequest,
+  type PreflightResult,
+  type ProposalRequest,
+  type ProposalVerdict,
 } from '../authority.js'
+import { confirmIfOld } from '../confirm-if-old.js'
 import type { LocalSession } from '../local/local-session.js'
 import { errorOf, type StopReason } from '../refusals.js'
 import { type CallLimits, ServiceFailure, ServiceRefusal, ServiceThrottled } from '../transport.js'
@@ -163,6 +167,31 @@ export function createRemote(options: RemoteOptions): Authority {
       .catch(() => {})
   }
 
+  async function claim(call: DecidedCall): Promise<void> {
+    try {
+      assertRunning()
+      if (call.by === 'local') return
+      call.claimId ??= `clm_${randomUUID()}`
+      const { claimId } = call
+      await exchange((server) => server.claim(call, claimId))
+    } catch (error) {
+      throw claimError(error)
+    }
+  }
+
+  async function confirm({ pendingCallId }: DecidedCall): Promise<void> {
+    assertRunning()
+    try {
+      const waiting = await pending()
+      if (!waiting.some((call) => call.pending_call_id === pendingCallId && call.state === 'pending')) throw gone()
+    } catch (error) {
+      if (error instanceof ServiceRefusal) throw errorOf(error)
+      if (error instanceof ReplayContractError) throw error
+      const message = `the server could not confirm that the call may still run: ${messageOf(error)}`
+      if (onError === 'block') throw new ReplayUnavailableError(message, { cause: error })
+    }
+  }
+
   async function pending(): Promise<readonly PendingCallView[]> {
     const loaded = await exchange((server) => server.load())
     return loaded.pending
@@ -179,7 +208,6 @@ export function createRemote(options: RemoteOptions): Authority {
     saltOf,
     current,
     open: link.open,
-    assertRunning,
     async prepare(request) {
       assertRunning()
       prepared++
@@ -227,42 +255,20 @@ export function createRemote(options: RemoteOptions): Authority {
       outbox.add(receipts)
       await outbox.deliver(submit)
     },
-    async confirm({ by, pendingCallId }) {
+    async permit(call, exclusive) {
+      const ageMs = exclusive ? startAge() : call.ageMs
+      if (exclusive) await claim(call)
+      if (call.by === 'server') await confirmIfOld(ageMs, () => confirm(call))
       assertRunning()
-      if (by === 'local') return
-      try {
-        const waiting = await pending()
-        if (!waiting.some((call) => call.pending_call_id === pendingCallId && call.state === 'pending')) throw gone()
-      } catch (error) {
-        if (error instanceof ServiceRefusal) throw errorOf(error)
-        if (error instanceof ReplayContractError) throw error
-        const message = `the server could not confirm that the call may still run: ${messageOf(error)}`
-        if (onError === 'block') throw new ReplayUnavailableError(message, { cause: error })
-      }
-      assertRunning()
-    },
-    async claim({ by, ...call }) {
-      assertRunning()
-      if (by === 'local') return
-      try {
-        await exchange((server) => server.claim(call))
-      } catch (error) {
-        throw claimError(error)
-      }
     },
     pending: async () => ((await whenOpened()) ? pending() : null),
-    addLabel(label) {
-      link.change((session) => session.addLabel(label))
-      controls.addLabel(label)
+    control(change) {
+      if ('kill' in change) return link.kill(change.kill)
+      if ('bypass' in change) return link.bypass(change.bypass)
+      link.change((session) => session.restrict(change))
+      controls.add(change)
       sendControlsSoon()
     },
-    setFilter(tools) {
-      link.change((session) => session.setFilter(tools))
-      controls.setFilter(tools)
-      sendControlsSoon()
-    },
-    kill: link.kill,
-    reportBypass: link.bypass,
     facts() {
       const mode = link.mode()
       const { errors, unguarded } = link.counts()
@@ -329,7 +335,9 @@ const gone = (): ReplayContractError =>
 
 /** A call that the server no longer knows as waiting was settled, as one that another has taken will be. */
 function claimError(error: unknown): Error {
-  if (error instanceof ServiceRefusal) return error.code === 'NOT_FOUND' ? gone() : errorOf(error)
+  const refusal = error instanceof ServiceRefusal ? (error.code === 'NOT_FOUND' ? gone() : errorOf(error)) : error
+  if (refusal instanceof ReplayUnavailableError) return refusal
+  if (refusal instanceof ReplayContractError || refusal instanceof ReplayKillError) return new NotOurs(refusal.message)
   const message = `the server could not say whether the call is free to run, so that it did not run: ${messageOf(error)}`
   return new ReplayUnavailableError(message, { cause: error })
 }

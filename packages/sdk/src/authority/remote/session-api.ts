@@ -16,7 +16,7 @@ import { ReplayConfigError, ReplayContractError } from '../../base/errors.js'
 import { jsonOf } from '../../base/written-json.js'
 import type { PrincipalToken } from '../../options/replay-settings.js'
 import type { JoinedWorkflow } from '../../options/workflow-settings.js'
-import type { ClaimedCall, PreflightRequest, ProposalRequest } from '../authority.js'
+import type { DecidedCall, PreflightRequest, ProposalRequest } from '../authority.js'
 import type { SessionIdentity } from '../local/local-session.js'
 import { isAboutContent } from '../refusals.js'
 import { type CallLimits, type ReplyOf, ServiceFailure, ServiceRefusal, type Transport } from '../transport.js'
@@ -42,7 +42,7 @@ export interface SessionApi {
   preflight(preparedRequestId: string, request: PreflightRequest, limits?: CallLimits): Promise<PreflightReply>
   propose(proposal: ProposalRequest, usage: ProposalUsage, limits?: CallLimits): Promise<ProposalReply>
   submit(receipts: readonly Receipt[], limits?: CallLimits): Promise<ReceiptsReply>
-  claim(call: Omit<ClaimedCall, 'by'>): Promise<void>
+  claim(call: Pick<DecidedCall, 'pendingCallId' | 'argumentHash'>, claimId: string): Promise<void>
   addLabel(label: string, limits?: CallLimits): Promise<void>
   setFilter(tools: readonly string[] | null, limits?: CallLimits): Promise<void>
   kill(): Promise<void>
@@ -167,7 +167,7 @@ export function createSessionApi(options: SessionApiOptions): SessionApi {
       learn({ status, stateVersion: state_version, controlRevision: control_revision, ledger })
       return reply
     },
-    async claim({ pendingCallId, argumentHash, claimId }) {
+    async claim({ pendingCallId, argumentHash }, claimId) {
       const call = { pending_call_id: pendingCallId, argument_hash: argumentHash }
       const body = { fence: known.fence, claim_id: claimId, ...call }
       const { status, control_revision, ledger } = await transport.call('claimCall', { params, body })

@@ -114,9 +114,9 @@ export function createSessionContext(settings: ReplaySettings, providerName: str
     report({ type: 'governance_attachment', session_id: sessionId, state: found.state, detail: found.detail })
     const { labels, toolFilter } = authority.current().state()
     authority = authorityFor(found.created)
-    for (const label of labels) if (!settings.labels.includes(label)) authority.addLabel(label)
-    if (toolFilter !== null) authority.setFilter(toolFilter)
-    if (killing.signal.aborted) authority.kill('client')
+    for (const label of labels) if (!settings.labels.includes(label)) authority.control({ label })
+    if (toolFilter !== null) authority.control({ filter: toolFilter })
+    if (killing.signal.aborted) authority.control({ kill: 'client' })
     begin()
   }
 
@@ -170,7 +170,7 @@ export function createSessionContext(settings: ReplaySettings, providerName: str
     },
     kill() {
       onKilled('client')
-      authority.kill('client')
+      authority.control({ kill: 'client' })
     },
     end() {
       hasEnded = true
@@ -181,7 +181,7 @@ export function createSessionContext(settings: ReplaySettings, providerName: str
       if (hasEnded) return
       isBypassed = true
       report({ type: 'replay_bypass_detected', session_id: sessionId, method })
-      authority.reportBypass(method)
+      authority.control({ bypass: method })
     },
     isBypassed: () => isBypassed,
   }

@@ -74,7 +74,7 @@ export interface Verdicts {
   change(verdict: CallVerdict): void
   of(callId: string): CallVerdict | null
   /** The call that a program means: the one with this id, or one of the latest answer with this name and arguments. */
-  meant(call: Pick<ToolInvocation, 'tool' | 'callId' | 'args'>): CallVerdict | null
+  meant(call: Pick<ToolInvocation, 'callId' | 'args'> & { readonly tool: string }): CallVerdict | null
   /** A call of the latest answer with these arguments that may not run, or not yet. */
   refused(isMeant: (toolName: string, callId: string) => boolean, args: JsonValue): CallVerdict | null
 }

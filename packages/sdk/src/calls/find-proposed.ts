@@ -1,4 +1,4 @@
-import { saltedHash, triggeredCheckpoints } from '@countersign/engine'
+import { equalValues, saltedHash, triggeredCheckpoints } from '@countersign/engine'
 import type { Decision, JsonObject, PendingCallView } from '@countersign/protocol'
 import type { OpenCall } from '../authority/open-calls.js'
 import { deepFreeze } from '../base/deep-freeze.js'
@@ -6,7 +6,17 @@ import { isObject } from '../base/json-object.js'
 import { jsonOf } from '../base/written-json.js'
 import type { SessionContext } from '../session/core/session-context.js'
 import { allowVerdict, type CallVerdict } from '../session/core/verdicts.js'
-import type { IsMeant } from './settle.js'
+
+/** Whether the model's call of this tool, under this id, may be the one that is made. */
+export type IsMeant = (toolName: string, callId: string) => boolean
+
+/** Every face of a session sees its calls: one that a model proposed here may be made there, without its id. */
+export function findProposed({ calls, verdicts }: SessionContext, isMeant: IsMeant, args: unknown): CallVerdict | null {
+  const given = jsonOf(args === undefined ? {} : args)
+  if (given === undefined) return null
+  const open = calls.allowed().find((call) => isMeant(call.toolName, call.callId) && equalValues(call.arguments, given))
+  return open === undefined ? verdicts.refused(isMeant, given) : allowVerdict(open)
+}
 
 /** What the server knows of calls that wait in the session. */
 export interface Elsewhere {
