@@ -35,6 +35,7 @@ export const clientOptions = {
   'option.compat-enforcement.advisory': 'compatEnforcement advisory judges and emits diagnostics without blocking',
   'option.gate.answer': 'gate answer leaves blocked calls of wrapped tools in the response, and running one gives its remedy',
   'option.gate.answer.needs-tools': 'gate answer is refused without tools, and drops blocked calls that no wrapper would run',
+  'option.on-in-doubt.asked': 'onInDoubt is told whether a person had to approve the call, and an answer that is no outcome is reported with the four that are',
   'option.on-in-doubt.arguments': 'onInDoubt is given the arguments of the call and its idempotency key, to look it up',
   'option.max-retries.default': 'maxRetries is 0 when not given',
   'option.max-retries.maximum': 'maxRetries above 5 is refused',

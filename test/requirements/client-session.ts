@@ -81,6 +81,7 @@ export const clientSession = {
   'face.frameworks-apart': 'npm start installs no agent framework, and a new major version of one fails a test',
   'fetch.narrows': 'session.fetch offers the model only the tools that are allowed',
   'fetch.judges': 'session.fetch judges every call of an answer, whole or streamed, over each wire',
+  'fetch.blocked-header': 'An answer of session.fetch that is no stream names the blocked calls in the header x-countersign-blocked',
   'fetch.refusal-is-an-answer': 'a refusal of session.fetch is an answer that official clients do not retry',
   'fetch.retry-is-one-turn': "a client's retry through session.fetch is the same turn",
   'fetch.ungovernable-refused': 'session.fetch refuses by name what cannot be governed, and lets harmless requests pass',

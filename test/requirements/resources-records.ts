@@ -28,6 +28,7 @@ export const resourcesRecords = {
   'contract.schemas': 'The JSON Schemas of contracts, session.yaml and stories accept what the compiler accepts, and are published',
   'contract.reference-complete': 'The reference of the contract language lists every key at any depth, with its values and what it is without it',
   'contract.init.asks': 'Contracts of `countersign init` ask a person before tools whose name says that they pay, delete or administer, or says nothing',
+  'contract.init.server': '`countersign init --server NAME -- COMMAND` asks an MCP server for its tools and names them NAME__tool, as the gateway does',
   'contract.init': '`countersign init` writes contracts and stories from definitions of tools, and overwrites nothing',
   'contract.rules-people-ask-for': 'Twenty-five ordinary rules hold in their stories, and the page about them shows the files that were run',
   'contract.stories': 'Stories beside contracts are judged by `countersign test`, without a service',

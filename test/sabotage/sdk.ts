@@ -48,6 +48,9 @@ export const sdkSabotages: Bugs = {
     },
     { breaks: 'health.total-blocks', from: 'local.watches || options.advises', to: 'local.watches' },
   ],
+  'packages/sdk/src/authority/remote/catch-up.ts': [
+    { breaks: 'option.on-in-doubt.asked', from: 'asked: call.checkpoint_required', to: 'asked: false' },
+  ],
   'packages/sdk/src/base/health-snapshot.ts': [
     { breaks: 'health.cluster-detected', from: 'cluster.isWorker || appInstance !== null', to: 'appInstance !== null' },
   ],

@@ -1,3 +1,4 @@
+export { serverNameProblem } from './base/mcp-servers.js'
 export { type GatewaySettings, readSettings, SETTINGS, SettingsError, settingsHelp } from './base/settings.js'
 export { type GatewayFlags, runGateway, runMcp } from './main.js'
 export { approveChange, changesIn, type PinChange, PinsError } from './mcp/pins/file-pins.js'

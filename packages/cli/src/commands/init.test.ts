@@ -92,7 +92,7 @@ describe('countersign init', () => {
   test('needs a folder and the tools', async () => {
     await expect(run(init, '--tools', tools)).rejects.toThrow(UsageError)
     await expect(run(init, 'a', 'b', '--tools', tools)).rejects.toThrow(UsageError)
-    await expect(run(init, 'a')).rejects.toThrow('--tools FILE is required')
+    await expect(run(init, 'a')).rejects.toThrow('--tools FILE or -- COMMAND is required')
   })
 })
 

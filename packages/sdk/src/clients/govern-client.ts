@@ -1,3 +1,4 @@
+import type { Decision } from '@countersign/protocol'
 import { ReplayConfigError } from '../base/errors.js'
 import { isObject, type JsonObject } from '../base/json-object.js'
 import type { Provider } from '../providers/provider.js'
@@ -23,7 +24,12 @@ export interface ModelCall {
   readonly request: JsonObject
   /** Calls the model through the original client. */
   send(request: JsonObject): unknown
+  /** Hears which calls are blocked in an answer that comes whole, before it is shown. */
+  readonly onBlocked?: (blocked: readonly Blocked[]) => void
 }
+
+/** A blocked call, or a request that was blocked before the model was asked: then the tool is `*`. */
+export type Blocked = Pick<Decision, 'tool_name' | 'reason'>
 
 /**
  * A client that looks like the original, and on which every method that could bring a tool call is governed or throws.

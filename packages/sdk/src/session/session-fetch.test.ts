@@ -95,6 +95,25 @@ const calling = (...made: [name: string, args: object, id: string][]): Reply => 
   calls: made.map(([name, args, id]) => ({ id, name, arguments: args })),
 })
 
+const askedBy = (session: Session) =>
+  session.fetch(`${provider.url}/v1/chat/completions`, { method: 'POST', body: JSON.stringify(chat) })
+
+proves('fetch.blocked-header', 'programs read from a header which calls were blocked, and why', async () => {
+  const { session } = start()
+  provider.enqueue(calling(['look', {}, 'l1'], ['pay', { amount: 501 }, 'p1'], ['sü do,', {}, 's1']))
+  const mixed = await askedBy(session)
+  expect(mixed.headers.get('x-countersign-blocked')).toBe(
+    'pay;argument_value_mismatch, s%C3%BC%20do%2C;unmatched_tool_blocked',
+  )
+  await session.run('l1')
+  provider.enqueue(calling(['look', {}, 'l2']))
+  expect((await askedBy(session)).headers.get('x-countersign-blocked')).toBeNull()
+  const strict = start({ gate: 'reject_all' })
+  provider.enqueue(calling(['pay', { amount: 501 }, 'p2']))
+  const refused = await askedBy(strict.session)
+  expect([refused.status, refused.headers.get('x-countersign-blocked')]).toEqual([403, 'pay;argument_value_mismatch'])
+})
+
 describe.each(Object.entries(WIRES))('%s through session.fetch', (_, ask) => {
   for (const stream of [false, true]) {
     const way = stream ? 'streamed' : 'whole'

@@ -3,7 +3,7 @@ import { isObject, type JsonObject } from '../base/json-object.js'
 import { isClientStream, readableOf } from '../clients/client-stream.js'
 import { type Endpoint, endpointOf } from '../clients/endpoints.js'
 import { readEventStream } from '../clients/event-stream.js'
-import type { ModelCall } from '../clients/govern-client.js'
+import type { Blocked, ModelCall } from '../clients/govern-client.js'
 import { parseReceived, type ReceivedTexts, receivedText } from '../clients/received-texts.js'
 import { textResponse } from '../clients/text-response.js'
 import { openaiChat } from '../providers/openai-chat/openai-chat.js'
@@ -130,8 +130,13 @@ async function runTurn(governor: FetchGovernor, turn: WireTurn, upstream: Fetch)
     if (isEventStream(answer)) return readEventStream(answer.body, { texts, binds })
     return parseReceived(await answer.text(), texts, { binds })
   }
+  let blocked: readonly Blocked[] = []
+  const onBlocked = (calls: typeof blocked): void => {
+    blocked = calls
+  }
   try {
-    return judged(await governor.runTurn({ provider, request: body, send }), answer, turn)
+    const data = await governor.runTurn({ provider, request: body, send, onBlocked })
+    return judged(data, { answer, blocked }, turn)
   } catch (error) {
     if (error instanceof UpstreamError) return { once: error.response }
     if (isOurs(error)) return { once: refuse(provider, error) }
@@ -140,9 +145,11 @@ async function runTurn(governor: FetchGovernor, turn: WireTurn, upstream: Fetch)
 }
 
 /** The provider's response with the body that was judged. */
-function judged(data: unknown, answer: Response | null, { provider, texts }: WireTurn): WireAnswer {
-  const { status = 200, statusText = '', headers = NO_HEADERS } = answer ?? {}
-  const init = { status, statusText, headers }
+function judged(data: unknown, { answer, blocked }: Answered, { provider, texts }: WireTurn): WireAnswer {
+  const { status = 200, statusText = '', headers: given } = answer ?? {}
+  const headers = new Headers(given)
+  headers.delete(BLOCKED_HEADER)
+  const init = { status, statusText, headers: withBlocked(headers, blocked) }
   if (isClientStream(data)) {
     const { encode, end } = provider.wire
     const written = (event: unknown): string => receivedText(event, texts) ?? encode(event)
@@ -153,7 +160,25 @@ function judged(data: unknown, answer: Response | null, { provider, texts }: Wir
   return { again: () => withHeaders(textResponse(body, init), /\bjson\b/, 'application/json') }
 }
 
-const NO_HEADERS = new Headers()
+interface Answered {
+  /** The provider's; null where it was not asked. */
+  readonly answer: Response | null
+  readonly blocked: readonly Blocked[]
+}
+
+/** Tells programs which calls were blocked, and why: `refund;budget_exceeded`, separated by commas. */
+const BLOCKED_HEADER = 'x-countersign-blocked'
+const MOST_NAMED = 16
+
+function withBlocked(headers: Headers, blocked: readonly Blocked[]): Headers {
+  const named = blocked.slice(0, MOST_NAMED).map((call) => {
+    // Names come from the model.
+    const name = call.tool_name === '*' ? '*' : encodeURIComponent(call.tool_name.slice(0, 128).toWellFormed())
+    return `${name};${call.reason}`
+  })
+  if (named.length > 0) headers.set(BLOCKED_HEADER, named.join(', '))
+  return headers
+}
 
 /** Without what the provider's headers say of the body as it came. */
 function withHeaders(response: Response, type: RegExp, made: string): Response {
@@ -180,7 +205,11 @@ const isOurs = (error: unknown): error is Refusal =>
 
 function refuse(provider: Provider, error: Refusal): Response {
   const { status, headers } = refusalOf(error)
-  return Response.json(provider.wire.problem(problemOf(error)), { status, headers })
+  const blocked = error instanceof ReplayContractError ? error.decision.blocked : []
+  return Response.json(provider.wire.problem(problemOf(error)), {
+    status,
+    headers: withBlocked(new Headers(headers), blocked),
+  })
 }
 
 /** With the two retries that clients make by default, a service that restarts has about five seconds. */

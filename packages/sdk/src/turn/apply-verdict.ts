@@ -14,11 +14,22 @@ import { type Answer, type Came, faultOf } from './read-answer.js'
 export type Shown =
   | { action: 'release'; marked?: readonly Decision[] }
   /** Only the calls of these ids stay, with the text said beside them. Those in `marked` are blocked all the same. */
-  | { action: 'keep'; callIds: ReadonlySet<string>; marked?: readonly Decision[]; text?: string }
+  | {
+      action: 'keep'
+      callIds: ReadonlySet<string>
+      blocked?: readonly Decision[]
+      marked?: readonly Decision[]
+      text?: string
+    }
   /** No call stays, and this is said. */
-  | { action: 'answer'; text: string }
+  | { action: 'answer'; text: string; blocked?: readonly Decision[] }
   /** What is held of the answer is thrown away, and the model is asked again. Only with `mayRetry`. */
   | { action: 'retry'; request: JsonObject }
+
+/** The calls that are blocked in an answer, whether or not they still stand in it. */
+export function blockedIn(shown: Exclude<Shown, { action: 'retry' }>): readonly Decision[] {
+  return (shown.action === 'release' ? shown.marked : shown.blocked) ?? []
+}
 
 /** What the program gets of an answer that came whole. */
 export function applyVerdict(provider: Provider, data: unknown, shown: Exclude<Shown, { action: 'retry' }>): unknown {

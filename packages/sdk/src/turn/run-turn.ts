@@ -4,7 +4,7 @@ import { isClientStream } from '../clients/client-stream.js'
 import type { ModelCall } from '../clients/govern-client.js'
 import type { SessionContext } from '../session/core/session-context.js'
 import type { DecidedAnswer } from '../session/core/verdicts.js'
-import { answerInstead, applyVerdict } from './apply-verdict.js'
+import { answerInstead, applyVerdict, blockedIn } from './apply-verdict.js'
 import { judgeStream } from './judge-stream.js'
 import { whole } from './read-answer.js'
 import type { Asked } from './read-request.js'
@@ -36,12 +36,18 @@ async function askUntilShown(turn: Turn, call: ModelCall): Promise<ApiResult> {
   let { request } = call
   for (;;) {
     const { asked, sending, data } = await ask(turn, call, request)
-    if (asked.said !== null) return answerInstead(provider, request, asked.said)
+    if (asked.said !== null) {
+      call.onBlocked?.([{ tool_name: '*', reason: asked.said.reason }])
+      return answerInstead(provider, request, asked.said)
+    }
     if (isClientStream(data)) {
       return { data: judgeStream(turn, asked, data, (again) => ask(turn, call, again)), call: sending }
     }
     const shown = await turn.judge(asked, whole(data))
-    if (shown.action !== 'retry') return { data: applyVerdict(provider, data, shown), call: sending }
+    if (shown.action !== 'retry') {
+      call.onBlocked?.(blockedIn(shown))
+      return { data: applyVerdict(provider, data, shown), call: sending }
+    }
     request = shown.request
   }
 }

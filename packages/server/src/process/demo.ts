@@ -2,11 +2,11 @@ import { randomBytes } from 'node:crypto'
 import { chmod, readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
 import { LIMITS } from '@countersign/protocol'
-import { makeApiKey, makeId } from '../base/crypto/secrets.js'
+import { makeApiKey, makeId, sha256 } from '../base/crypto/secrets.js'
 import { makeFolder } from '../base/make-folder.js'
 import type { Services } from '../context/context.js'
 import { findCredentials, insertAccount, markVerified, updatePassword } from '../store/accounts/accounts.js'
-import { countActiveKeys, insertKey, revokeActiveKeys } from '../store/accounts/api-keys.js'
+import { countActiveKeys, hasActiveKey, insertKey, revokeActiveKeys } from '../store/accounts/api-keys.js'
 import { revokeRefreshTokensOf } from '../store/accounts/refresh-tokens.js'
 import { lockTenant } from '../store/accounts/tenants.js'
 
@@ -24,7 +24,7 @@ const KEY_NAME = 'demo key'
 const demoFile = (dataFolder: string) => join(resolve(dataFolder), 'demo.json')
 
 /**
- * Opens the demo tenant of a development server: the same sign-in at every start, a new key, the old one revoked.
+ * Opens the demo tenant of a development server: the same sign-in and the same key at every start of a data folder.
  * In production, and without a demo, a tenant that another start left in the database is closed, and null is returned.
  */
 export async function openDemo(services: Services, url: string): Promise<Demo | null> {
@@ -35,12 +35,13 @@ export async function openDemo(services: Services, url: string): Promise<Demo | 
     await rm(demoFile(config.dataFolder), { force: true })
     return null
   }
-  const stored = await readPassword(config.dataFolder)
+  const stored = await readDemo(config.dataFolder)
   const hash = known?.passwordHash ?? null
-  const fits = hash !== null && stored !== null && (await accounts.passwords.verify(stored, hash))
-  const password = fits ? stored : randomBytes(9).toString('base64url')
+  const fits = hash !== null && stored.password !== null && (await accounts.passwords.verify(stored.password, hash))
+  const password = fits && stored.password !== null ? stored.password : randomBytes(9).toString('base64url')
   const passwordHash = fits ? hash : await accounts.passwords.hash(password)
-  const demo = { url, email: EMAIL, password, api_key: await storeDemo(services, known, passwordHash) }
+  const api_key = await storeDemo(services, known, { passwordHash, key: stored.api_key })
+  const demo = { url, email: EMAIL, password, api_key }
   await writePrivately(demoFile(config.dataFolder), `${JSON.stringify(demo, null, 2)}\n`)
   return demo
 }
@@ -51,11 +52,11 @@ interface DemoUser {
   readonly passwordHash: string | null
 }
 
-/** The new key, or null when the tenant has as many keys as it may have. */
+/** The key, a new one unless the stored one still works; null when the tenant has as many keys as it may have. */
 async function storeDemo(
   { database, random }: Services,
   known: DemoUser | undefined,
-  passwordHash: string,
+  { passwordHash, key: stored }: { readonly passwordHash: string; readonly key: string | null },
 ): Promise<string | null> {
   const tenantId = known?.tenantId ?? makeId(random, 'tn')
   const userId = known?.userId ?? makeId(random, 'us')
@@ -68,6 +69,8 @@ async function storeDemo(
       await markVerified(tx, { tenantId, userId })
     } else if (known.passwordHash !== passwordHash) await updatePassword(tx, known, passwordHash)
     await lockTenant(tx, tenantId)
+    const isKept = stored !== null && (await hasActiveKey(tx, { tenantId, name: KEY_NAME, keyHash: sha256(stored) }))
+    if (isKept) return stored
     await revokeActiveKeys(tx, tenantId, KEY_NAME)
     if ((await countActiveKeys(tx, tenantId)) >= LIMITS.activeKeysPerTenant) return null
     const keyId = makeId(random, 'key')
@@ -96,12 +99,15 @@ async function closeDemo({ database, accounts, log }: Services, user: DemoUser):
   )
 }
 
-async function readPassword(dataFolder: string): Promise<string | null> {
+async function readDemo(dataFolder: string): Promise<Pick<Demo, 'api_key'> & { readonly password: string | null }> {
   try {
-    const { password }: Partial<Demo> = JSON.parse(await readFile(demoFile(dataFolder), 'utf8'))
-    return typeof password === 'string' ? password : null
+    const { password, api_key }: Partial<Demo> = JSON.parse(await readFile(demoFile(dataFolder), 'utf8'))
+    return {
+      password: typeof password === 'string' ? password : null,
+      api_key: typeof api_key === 'string' ? api_key : null,
+    }
   } catch {
-    return null
+    return { password: null, api_key: null }
   }
 }
 

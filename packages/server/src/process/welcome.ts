@@ -46,5 +46,5 @@ const DEMO = 'an agent serves three customers; run it in a second terminal'
 const demoLines = ({ email, password, api_key }: Demo): string[] => [
   `  sign in     ${email}   password ${password}`,
   `  API key     ${api_key ?? 'none: the demo tenant has reached its limit of keys; revoke one in the dashboard'}`,
-  '              set it as COUNTERSIGN_API_KEY; each start creates a new one and revokes the last; not in production',
+  '              set it as COUNTERSIGN_API_KEY; it stays the same for this data folder; not in production',
 ]

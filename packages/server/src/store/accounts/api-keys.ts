@@ -160,6 +160,17 @@ export async function countActiveKeys(tx: Queryable, tenantId: string): Promise<
   return row?.count ?? 0
 }
 
+/** Whether the tenant's key of this name and hash is in force. */
+export async function hasActiveKey(
+  tx: Queryable,
+  { tenantId, name, keyHash }: Pick<NewKeyRow, 'tenantId' | 'name' | 'keyHash'>,
+): Promise<boolean> {
+  const rows = await tx`
+    select 1 from api_keys k
+    where k.tenant_id = ${tenantId} and k.name = ${name} and k.key_hash = ${keyHash} and ${tx.unsafe(IN_FORCE)}`
+  return rows.length === 1
+}
+
 /** False when the tenant has no such active key. */
 export async function revokeKey(tx: Queryable, tenantId: string, keyId: string): Promise<boolean> {
   const rows = await tx`
