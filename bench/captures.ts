@@ -125,7 +125,10 @@ async function learnerIn(db: Database): Promise<() => Promise<number>> {
   await db.sql`delete from unlearned_captures`
   return async () => {
     const items = newBatch('learner', CAPTURES).map(stripCapture)
-    await insertCaptures(db.sql, 'school', captureTexts(items), new Map([['learner', 'salt']]))
+    await insertCaptures(db.sql, 'school', captureTexts(items), {
+      salts: new Map([['learner', 'salt']]),
+      governed: false,
+    })
     const started = performance.now()
     const learned = await learnCaptures({ database: db, ...learner })
     if (learned !== CAPTURES) throw new Error(`${learned} captures were learned of ${CAPTURES}`)

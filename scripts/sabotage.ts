@@ -3,6 +3,7 @@
 // goes unnoticed shows a test that proves nothing. No file is changed; the last line is one JSON object. Not part of CI.
 import type { TestCase, TestModule, Vitest } from 'vitest/node'
 import { createVitest } from 'vitest/node'
+import { placeOf } from '../test/sabotage/place-of.js'
 import { SABOTAGES, type Sabotage } from '../test/sabotage/sabotages.js'
 import { readCitations } from '../test/support/files/citations.js'
 import { root } from '../test/support/files/tracked-files.js'
@@ -47,12 +48,12 @@ async function sabotage(runner: Vitest, row: Sabotage): Promise<Outcome> {
   const whole = await wholeOutcome(runner, row.breaks)
   if (whole.kind !== 'unnoticed') return { kind: 'invalid', why: `without the sabotage: ${whole.why}` }
   holder.countersignSabotage = row
-  runner.invalidateFile(`${root}${row.file}`)
+  runner.invalidateFile(`${root}${placeOf(row.file)}`)
   try {
     return await runCiting(runner, row.breaks)
   } finally {
     holder.countersignSabotage = undefined
-    runner.invalidateFile(`${root}${row.file}`)
+    runner.invalidateFile(`${root}${placeOf(row.file)}`)
   }
 }
 

@@ -50,6 +50,10 @@ export const whatTheServiceDoes = {
   'scale.flat': 'Counting a minute, counting agents, searching sessions and listing calls read what they are about, not all that is stored',
   'scale.soak': 'A service that runs turns, kills, captures, pages and jobs for hours has as much memory in the last quarter as in the second',
   'scale.pgbouncer': 'The service works behind PgBouncer in transaction mode, with fewer connections to PostgreSQL than it opens',
+  'scale.write-functions':
+    'Each write of the cycle is one function of the database for one tenant: all or nothing, and nothing where the session was written since it was read or its key is no longer valid',
+  'scale.versions-beside':
+    'A version works on beside the next one whose migration names it: functions of a release are not changed, and nothing is refused while the database is migrated',
   'scale.tenant-keys':
     'Every key of a table starts with the tenant and no reference leads out of it, except a directory and the tables of no tenant, which are named',
   'scale.directory':

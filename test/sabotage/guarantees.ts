@@ -2,12 +2,15 @@ import type { Bugs } from './sabotages.js'
 
 /** What docs/guarantees.md promises of kills, keys, tenants, approvals, receipts, ledgers and quotas. */
 export const guaranteeSabotages: Bugs = {
-  'packages/server/src/store/sessions/key-proof.ts': [
-    {
-      breaks: 'auth.key.revoked-at-once',
-      from: 'and ${IN_FORCE} and k.tenant_id',
-      to: 'and k.tenant_id',
-    },
+  'packages/server/sql/functions/prepare.sql': [
+    { breaks: 'auth.key.revoked-at-once', from: ' and k.revoked_at is null', to: '' },
+    { breaks: 'scale.write-functions', from: 't.quota = p_quota and', to: '' },
+  ],
+  'packages/server/sql/functions/record.sql': [
+    { breaks: 'scale.write-functions', from: ' and h.revision = p_known', to: '' },
+  ],
+  'packages/server/sql/functions/propose.sql': [
+    { breaks: 'guarantee.kill-wins', from: ' and h.revision = p_known', to: '' },
   ],
   'packages/server/src/entry/authenticate.ts': [
     {
@@ -19,8 +22,8 @@ export const guaranteeSabotages: Bugs = {
   'packages/server/src/store/sessions/sessions.ts': [
     {
       breaks: 'guarantee.tenants-apart',
-      from: 'where s.tenant_id = :tenant_id::text and s.session_id = :session_id::text`',
-      to: "where :tenant_id::text <> '' and s.session_id = :session_id::text`",
+      from: 'h.tenant_id = ${tenantId} and h.session_id = ${sessionId}\n    where s.tenant_id = ${tenantId} and',
+      to: 'h.tenant_id = s.tenant_id and h.session_id = ${sessionId}\n    where',
     },
   ],
   'packages/server/src/store/governance/governance-plans.ts': [
@@ -44,14 +47,11 @@ export const guaranteeSabotages: Bugs = {
       to: '    if (found.consumedAt',
     },
   ],
-  'packages/server/src/store/sessions/write-change.ts': [
+  'packages/server/src/store/sessions/change-extras.ts': [
     { breaks: 'people.acts.breaker', from: 'change.audit ?? breakerEntry(change)', to: 'change.audit' },
+  ],
+  'packages/server/src/store/sessions/write-change.ts': [
     { breaks: 'people.agents.unnamed', from: 'state.agent ?? UNNAMED_AGENT', to: "state.agent ?? 'unnamed'" },
-    {
-      breaks: 'guarantee.kill-wins',
-      from: ' and h.revision = :known_revision::text',
-      to: ' and :known_revision::text is not null',
-    },
   ],
   'packages/server/src/sessions/preflight.ts': [
     {

@@ -55,11 +55,11 @@ export const principalSabotages: Bugs = {
       to: 'from issuers where issuer = ${issuer}`\n  return row',
     },
   ],
-  'packages/server/src/store/sessions/used-tokens.ts': [
+  'packages/server/sql/functions/create_session.sql': [
     {
       breaks: 'auth.principal.token-once',
-      from: '    from changed\n  )`',
-      to: '    from changed on conflict do nothing\n  )`',
+      from: 'as t (issuer text, jti_hash text, expires_at timestamptz);',
+      to: 'as t (issuer text, jti_hash text, expires_at timestamptz) on conflict do nothing;',
     },
   ],
   'packages/server/src/sessions/create-session.ts': [

@@ -71,8 +71,8 @@ export const accountSabotages: Bugs = {
     },
     { breaks: 'auth.reset.invalidates-older', from: 'and kind = ${token.kind}\n', to: 'and kind <> ${token.kind}\n' },
   ],
-  'packages/server/src/store/accounts/buckets.ts': [
-    { breaks: 'limit.token-bucket', from: '* (excluded.tokens + 1) / :fill_seconds', to: '* 0 / :fill_seconds' },
+  'packages/server/sql/functions/take_tokens.sql': [
+    { breaks: 'limit.token-bucket', from: '* p_capacity / p_fill_seconds', to: '* 0 / p_fill_seconds' },
   ],
   'packages/server/src/store/accounts/api-keys.ts': [
     {
@@ -80,11 +80,10 @@ export const accountSabotages: Bugs = {
       from: 'greatest(k.last_used_at, used.at)',
       to: 'coalesce(k.last_used_at, used.at)',
     },
-    {
-      breaks: 'auth.order.revoked',
-      from: 'k.key_hash = :key_hash::bytea and ${IN_FORCE}',
-      to: 'k.key_hash = :key_hash::bytea',
-    },
+  ],
+  'packages/server/sql/functions/enter.sql': [
+    { breaks: 'auth.order.revoked', from: ' and k.revoked_at is null', to: '' },
+    { breaks: 'scale.write-functions', from: 'h.tenant_id = p_tenant and', to: '' },
   ],
   'packages/server/src/store/accounts/members.ts': [
     { breaks: 'scale.directory', from: "    'email',\n    keys.map", to: "    'mail',\n    keys.map" },

@@ -72,8 +72,8 @@ export const archiveSabotages: Bugs = {
   'packages/server/src/archives/explain-archived.ts': [
     { breaks: 'archive.answer', from: "error.code !== 'NOT_FOUND'", to: "error.code !== 'BUSY'" },
   ],
-  'packages/server/src/store/sessions/write-change.ts': [
-    { breaks: 'archive.answer', from: 'where ${SESSION_NOT_ARCHIVED}', to: 'where true' },
+  'packages/server/sql/functions/create_session.sql': [
+    { breaks: 'archive.answer', from: "a.id = p_session and a.ledger = 'session'", to: 'false' },
   ],
   'packages/server/src/store/archives/archivable-sessions.ts': [
     { breaks: 'archive.round-trip', from: 'and (not ${mayGoOn(sql)} or', to: 'and (true or' },

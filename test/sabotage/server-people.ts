@@ -82,12 +82,8 @@ export const peopleSabotages: Bugs = {
       to: 'true',
     },
   ],
-  'packages/server/src/store/sessions/key-proof.ts': [
-    {
-      breaks: 'key.expiry',
-      from: ' and (k.expires_at is null or k.expires_at > clock_timestamp())',
-      to: '',
-    },
+  'packages/server/sql/functions/enter.sql': [
+    { breaks: 'key.expiry', from: '(k.expires_at is null or k.expires_at > clock_timestamp())', to: 'true' },
   ],
   'packages/server/src/accounts/oidc.ts': [
     { breaks: 'people.oidc.address', from: ' || !person.emailVerified', to: '' },

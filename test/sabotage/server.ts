@@ -195,7 +195,7 @@ export const serverSabotages: Bugs = {
   'packages/server/src/postgres/hosts.ts': [
     { breaks: 'scale.failover', from: 'if (!needsPrimary(url) && only', to: 'if (only' },
   ],
-  'packages/server/src/store/sessions/shared-counts.ts': [
+  'packages/server/sql/functions/write_extras.sql': [
     {
       breaks: 'shared-limit.released',
       from: 'greatest(sum(amount), 0) as amount',

@@ -1,6 +1,8 @@
+import { readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { defineConfig } from 'vitest/config'
 import config from '../../vitest.config.js'
+import { placeOf } from './place-of.js'
 import type { Sabotage } from './sabotages.js'
 
 const root = fileURLToPath(new URL('../../', import.meta.url))
@@ -8,13 +10,19 @@ const root = fileURLToPath(new URL('../../', import.meta.url))
 /** Vitest reads this file in the process of `npm run sabotage`, which sets the sabotage in effect. */
 const holder = globalThis as typeof globalThis & { countersignSabotage?: Sabotage | undefined }
 
+const broken = ({ file, from, to }: Sabotage): string =>
+  readFileSync(`${root}${file}`, 'utf8')
+    .replace(from, () => to)
+    .replace('create function', 'create or replace function')
+
 /** Changes the source on its way to the tests: no file on disk is touched. */
 const saboteur = {
   name: 'saboteur',
   enforce: 'pre' as const,
   transform(code: string, id: string) {
     const row = holder.countersignSabotage
-    if (row === undefined || id.split('?')[0] !== `${root}${row.file}`) return null
+    if (row === undefined || id.split('?')[0] !== `${root}${placeOf(row.file)}`) return null
+    if (row.file.endsWith('.sql')) return { code: code.replace("''", () => JSON.stringify(broken(row))), map: null }
     return { code: code.replace(row.from, () => row.to), map: null }
   },
 }

@@ -138,8 +138,6 @@ proves('isolation.closed', async () => {
     tools: { costly: () => ++ran },
     apiKey: runtime.key,
     fetch: runtime.fetch,
-    // A thread that has to start is no outage.
-    timeoutMs: 120_000,
     onError: 'allow',
   })
   agent.provider.enqueue(calls(['costly', call.args]))

@@ -358,7 +358,7 @@ proves(
     const { compiled_hash, compiled_session } = plan
     const body = { session_id: `ses-${randomUUID()}`, holder_id: 'h', compiled_hash, compiled_session }
     const { status, problem } = await api.createSession({ body: { ...body, principal: { id: 'alice', proven: true } } })
-    expect([status, problem.detail]).toEqual([400, 'body.principal: ' + RESERVED])
+    expect([status, problem.detail]).toEqual([400, `body.principal: ${RESERVED}`])
     const both = await create(await issuer.token(), { principal: 'alice' })
     expect([both.status, both.detail]).toEqual([
       400,

@@ -68,6 +68,7 @@ test('a backup of today comes to the next version, and its sessions go on', asyn
 
   const next = join(folder, 'migrations')
   await cp(MIGRATIONS, next, { recursive: true })
+  await cp(join(MIGRATIONS, '../sql'), join(folder, 'sql'), { recursive: true })
   const today = await readMigrations(MIGRATIONS)
   const number = (today.at(-1)?.number ?? 0) + 1
   await writeFile(

@@ -202,7 +202,7 @@ function serverJudge(run: Case, runtime: Runtime): Judge {
   const transport = createTransport({
     baseUrl: 'http://127.0.0.1:4319',
     apiKey,
-    timeoutMs: 60_000,
+    timeoutMs: 10_000,
     exchange: exchangeBy(fetch),
   })
   const { identity } = local
@@ -241,8 +241,8 @@ function serverJudge(run: Case, runtime: Runtime): Judge {
       if (step.filter !== undefined) authority.control({ filter: step.filter })
     },
     async see() {
-      const { session } = await transport.call('loadSession', { params: { session_id: identity.sessionId } })
-      const { state, status, labels } = session
+      const { body } = await runtime.api().loadSession({ params: { session_id: identity.sessionId } })
+      const { state, status, labels } = body.session
       // The cases know another time than the server's clock.
       const lastStep = state.lastStep && { ...state.lastStep, completedAt: CASE_TIME }
       return { state: { ...state, lastStep }, status, labels }

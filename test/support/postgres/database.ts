@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { inject } from 'vitest'
 import { connect } from '../../../packages/server/src/postgres/connect.js'
+import { SABOTAGED_SQL } from './sabotaged-sql.js'
 
 export interface TestDatabase {
   url: string
@@ -12,8 +13,10 @@ export async function createTestDatabase(): Promise<TestDatabase> {
   const server = inject('postgresUrl')
   const name = `test_${randomBytes(8).toString('hex')}`
   await onServer(server, (sql) => sql`create database ${sql(name)} template template_countersign`)
+  const url = server.replace(/[^/]*$/, name)
+  if (SABOTAGED_SQL !== '') await onServer(url, (sql) => sql.unsafe(SABOTAGED_SQL))
   return {
-    url: server.replace(/[^/]*$/, name),
+    url,
     drop: () => onServer(server, (sql) => sql`drop database if exists ${sql(name)} with (force)`),
   }
 }

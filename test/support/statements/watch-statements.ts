@@ -9,9 +9,6 @@ import { lintStatement } from './lint-statement.js'
  */
 const OF_THE_SERVICE = /^countersign (?:entrance|reading|work|operator)$/
 
-/** The writes of sessions and captures, which are one statement of many parts each. */
-const OF_MANY_PARTS = /^\s*(?:with (?:changed|kept) as|update session_heads h set revision)/
-
 interface Watched {
   readonly seen: Set<string>
   unread: string[]
@@ -45,7 +42,7 @@ export async function wrongStatements(): Promise<string[]> {
   const owners = new Map(Object.entries(inject('owners')))
   const wrong: string[] = []
   for (const text of unread.splice(0)) {
-    if (OF_MANY_PARTS.test(text) || /^\s*(?:begin|commit|rollback|fetch|close|set)\b/.test(text)) continue
+    if (/^\s*(?:begin|commit|rollback|fetch|close|set)\b/.test(text)) continue
     const problems = await lintStatement(text.replace(/^declare batch no scroll cursor for/, ''), {
       owners,
       across: acrossTenants,

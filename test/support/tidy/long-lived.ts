@@ -19,7 +19,6 @@ export const BOUNDED_OTHERWISE: Readonly<Record<string, string>> = {
   'entry/senders.ts': 'one tenant and what proved it for each connection',
   'context/json-body.ts': 'one for each shape of the protocol',
   'base/work/admission-limit.ts': 'requests that wait, which connections bound',
-  'postgres/fixed-statement.ts': 'one for each set of parts that the code asks for',
   'postgres/hosts.ts': 'the pools of the process',
   'postgres/statement-names.ts': 'at most a thousand texts of statements',
   'postgres/values.ts': 'one name for each column of a statement',

@@ -5,7 +5,7 @@ import type { Log } from '../base/log.js'
 import type { CaptureRecorder } from '../context/context.js'
 import type { Database } from '../postgres/database.js'
 import { databaseTrouble } from '../postgres/database-error.js'
-import { captureTexts, type NewCapture, storeGovernedCaptures } from '../store/captures/captures.js'
+import { captureTexts, insertCaptures, type NewCapture } from '../store/captures/captures.js'
 import { heldBytes } from './held-bytes.js'
 import { saltsOf, stripCapture } from './strip-capture.js'
 import type { WaitingBytes } from './waiting-bytes.js'
@@ -43,7 +43,7 @@ export function createCaptureRecorder(
       const salts = saltsOf([...new Set(captures.map(({ agent }) => agent))], random)
       try {
         const texts = captureTexts(captures)
-        await database.transaction(tenantId, (tx) => storeGovernedCaptures(tx, tenantId, texts, salts))
+        await database.single(tenantId, (sql) => insertCaptures(sql, tenantId, texts, { salts, governed: true }))
       } catch (error) {
         log.warn({ error, captures: captures.length }, 'captures of governed sessions could not be stored')
         if (IS_TEMPORARY.has(databaseTrouble(error))) {

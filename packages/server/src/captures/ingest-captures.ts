@@ -14,7 +14,7 @@ export async function ingestCaptures(
   const { accepted, repeated, rejected, texts } = read
   if (accepted === 0) return { accepted: 0, duplicates: repeated, rejected }
   const salts = saltsOf(read.agents, ctx.app.random)
-  const stored = await inStatement(ctx, (sql) => insertCaptures(sql, tenantId, texts, salts))
+  const stored = await inStatement(ctx, (sql) => insertCaptures(sql, tenantId, texts, { salts, governed: false }))
   const memory = ctx.app.offeredTools
   const offered = memory.unknown(read.offered)
   if (offered.length > 0) {

@@ -11,6 +11,7 @@ import type { SessionRow } from '../store/sessions/session-row.js'
 import { findSession, lockSession, readSession, type StoredSession, storedLength } from '../store/sessions/sessions.js'
 import { isLimitTaken } from '../store/sessions/shared-counts.js'
 import { writeChange } from '../store/sessions/write-change.js'
+import { isKeyLost } from '../store/sessions/write-functions.js'
 import { loadWorkflow, lockWorkflowOfSession, type WorkflowRow } from '../store/workflows/workflows.js'
 
 /** A session as one statement read it, and the plan that governs it. */
@@ -161,12 +162,12 @@ async function decideUnlocked<Reply>(
   }
 }
 
-/** False when the session was written since it was read, or a shared limit has no longer the room that was seen. */
+/** False when the session was written since it was read, the key is lost, or a shared limit has no longer the room that was seen. */
 async function writeUnlocked(ctx: Context, change: SessionChange, proof?: RecentKey['proof']): Promise<boolean> {
   try {
     return await inStatement(ctx, (sql) => writeChange(sql, change, proof))
   } catch (error) {
-    if (isLimitTaken(error)) return false
+    if (isLimitTaken(error) || isKeyLost(error)) return false
     throw error
   }
 }

@@ -1,4 +1,5 @@
 import { type Connection, createConnections } from './connections.js'
+import { isOutdatedStatement } from './database-error.js'
 import { DatabaseUnreachable } from './gave-up.js'
 import { createHosts, type Hosts } from './hosts.js'
 import { createOpening, type Settings } from './opening.js'
@@ -49,7 +50,11 @@ export function connect(
     try {
       if (statement.isGivenUp) throw new DatabaseUnreachable('the statement was given up')
       statement.isSent = true
-      return (await connection.ask(text, values, answerMs)) as Rows
+      const ask = () => connection.ask(text, values, answerMs)
+      return (await ask().catch((error: unknown) => {
+        if (isOutdatedStatement(error)) return ask()
+        throw error
+      })) as Rows
     } finally {
       connection.giveBack()
     }

@@ -2,11 +2,11 @@ import { once } from 'node:events'
 import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
 import type { DatabaseHost } from '../base/database-address.js'
-import { asOutage, closesConnection, databaseTrouble } from './database-error.js'
+import { asOutage, closesConnection, databaseTrouble, isOutdatedStatement } from './database-error.js'
 import { DatabaseBusy, DatabaseUnreachable } from './gave-up.js'
 import type { Hosts } from './hosts.js'
 import { CONNECT_TIMEOUT_MS, type Opening } from './opening.js'
-import { named } from './statement-names.js'
+import { named, renewName } from './statement-names.js'
 import { toRows, type Value } from './values.js'
 
 /** One connection, for one piece of work at a time. */
@@ -82,6 +82,7 @@ export function createConnections(opening: Opening, max: number, hosts: Hosts): 
           of.answers += 1
           return toRows(Array.isArray(answer) ? (answer.at(-1) as pg.QueryArrayResult) : answer)
         } catch (error) {
+          if (isOutdatedStatement(error)) renewName(text)
           if (error instanceof Error && error.message === NO_ANSWER) suspectBefore = performance.now()
           const trouble = asOutage(error)
           isBroken ||= databaseTrouble(trouble) === 'unavailable' || closesConnection(trouble)

@@ -72,6 +72,10 @@ export const closesConnection = (error: unknown): boolean =>
 export const isUniqueViolation = (error: unknown): boolean =>
   error instanceof pg.DatabaseError && error.code === '23505'
 
+/** A statement was prepared before a migration changed what it gives. It has done nothing. */
+export const isOutdatedStatement = (error: unknown): boolean =>
+  error instanceof pg.DatabaseError && error.code === '0A000' && error.message.startsWith('cached plan')
+
 /** A statement took longer than it may. */
 export const isStatementTimeout = (error: unknown): boolean =>
   error instanceof pg.DatabaseError && error.code === '57014'

@@ -1,10 +1,10 @@
 import { setTimeout } from 'node:timers/promises'
 import type { Log } from '../base/log.js'
 import type { Sql } from '../postgres/sql.js'
-import { databaseVersion } from '../schema/migrate.js'
+import { oldestVersion } from '../schema/migrate.js'
 
 export interface VersionWatch {
-  /** What is wrong once a newer instance has brought the database to a version that this code does not know; for good. */
+  /** What is wrong once a newer instance has brought the database to a version beside which this code must not work; for good. */
   problem(): string | null
   /** Looks now and then, from the version on that this code knows. `onOutdated` is called once. */
   start(options: { known: number; onOutdated: () => void; everyMs?: number }): void
@@ -16,7 +16,8 @@ const PROBLEM =
 
 /**
  * At the start a database that is newer than the code is refused. One that becomes newer while an instance runs must be
- * refused as well: old code would read new rows by old rules, and write some that newer code takes for its own.
+ * refused as well, unless its migrations say that this version may work beside them: old code would read new rows by old
+ * rules, and write some that newer code takes for its own.
  */
 export function createVersionWatch({ sql, log }: { sql: Sql; log: Log }): VersionWatch {
   const closing = new AbortController()
@@ -26,7 +27,7 @@ export function createVersionWatch({ sql, log }: { sql: Sql; log: Log }): Versio
   const watch = async (known: number, onOutdated: () => void, everyMs: number) => {
     while (!closing.signal.aborted && !outdated) {
       // A database that is away says nothing here; the requests that need it report it.
-      const found = await databaseVersion(sql).catch(() => known)
+      const found = await oldestVersion(sql).catch(() => known)
       if (found > known) {
         outdated = true
         log.error({ found, known }, 'the database is newer than this instance, which refuses all requests: stop it')

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
 import { readdir, readFile } from 'node:fs/promises'
+import { join } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { connect } from '../postgres/connect.js'
@@ -16,6 +17,8 @@ export interface Migration {
   checksum: string
   /** Of an earlier text that made the same tables, in a line `-- replaces …`. */
   replaces: string | null
+  /** Versions from this number on work beside it, as a line `-- beside 0031` promises. Null: none. */
+  beside: number | null
 }
 
 /** Why a database cannot be used with this code. The message says what to do. */
@@ -91,6 +94,12 @@ export async function holdsNothing(sql: Queryable): Promise<boolean> {
   return row?.empty ?? true
 }
 
+/** The oldest version that may work on the database. */
+export async function oldestVersion(sql: Queryable): Promise<number> {
+  const applied = await loadApplied(sql)
+  return Math.max(0, ...applied.map(({ number, beside }) => beside ?? number))
+}
+
 /** The newest migration that the database holds. */
 export async function databaseVersion(sql: Queryable): Promise<number> {
   const [row] = await sql<{ newest: number | null }[]>`select max(number) as newest from schema_migrations`
@@ -116,20 +125,33 @@ export async function readMigrations(folder: string): Promise<Migration[]> {
 async function readMigration(folder: string, file: string): Promise<Migration> {
   const match = /^([0-9]{4})_([a-z0-9_]+)\.sql$/.exec(file)
   if (!match?.[1] || !match[2]) throw new MigrationError(`${file}: a migration is named 0001_what_it_makes.sql`)
-  const text = await readFile(`${folder}/${file}`, 'utf8')
+  const text = await withIncluded(await readFile(`${folder}/${file}`, 'utf8'), folder)
   const checksum = createHash('sha256').update(text).digest('hex')
   const replaces = /^-- replaces ([0-9a-f]{64})$/m.exec(text)?.[1] ?? null
-  return { number: Number(match[1]), name: match[2], text, checksum, replaces }
+  const beside = /^-- beside ([0-9]{4})$/m.exec(text)?.[1]
+  const number = Number(match[1])
+  return { number, name: match[2], text, checksum, replaces, beside: beside === undefined ? null : Number(beside) }
+}
+
+/** As psql does it: a line `\ir PATH` stands for that file, here a function. It is released with the migration, and changes no more. */
+async function withIncluded(text: string, folder: string): Promise<string> {
+  const lines = text.split('\n').map((line) => {
+    const path = /^\\ir (\S+)$/.exec(line)?.[1]
+    return path === undefined ? line : readFile(join(folder, path), 'utf8')
+  })
+  return (await Promise.all(lines)).join('\n')
 }
 
 interface AppliedMigration {
   number: number
   name: string
   checksum: string
+  beside: number | null
 }
 
 /** What is left to apply. Throws if the database has a migration that this code does not know, or that has changed. */
 export function pendingMigrations(known: readonly Migration[], applied: readonly AppliedMigration[]): Migration[] {
+  const newest = known.at(-1)?.number ?? 0
   const byNumber = new Map(known.map((migration) => [migration.number, migration]))
   for (const row of applied) {
     const migration = byNumber.get(row.number)
@@ -139,10 +161,11 @@ export function pendingMigrations(known: readonly Migration[], applied: readonly
           `${migration.name}. It cannot be upgraded. Start on an empty database, or delete this one if nothing in it is needed.`,
       )
     }
+    if (!migration && row.beside !== null && row.beside <= newest) continue
     if (!migration) {
       throw new MigrationError(
         `the database is newer than this version of Countersign: it has migration ${row.number} (${row.name}), ` +
-          `and the newest known here is ${known.at(-1)?.number ?? 0}. Start the newer version, or restore a backup.`,
+          `and the newest known here is ${newest}. Start the newer version, or restore a backup.`,
       )
     }
     if (migration.checksum !== row.checksum && migration.replaces !== row.checksum) {
@@ -164,14 +187,17 @@ async function createMigrationTable(tx: Tx): Promise<void> {
       checksum text not null,
       applied_at timestamptz not null default clock_timestamp()
     )`
+  await tx`alter table schema_migrations add column if not exists beside int`
 }
 
 async function loadApplied(tx: Queryable): Promise<AppliedMigration[]> {
-  return tx<AppliedMigration[]>`select number, name, checksum from schema_migrations order by number`
+  // By JSON: the databases of earlier versions have no column `beside`.
+  return tx<AppliedMigration[]>`
+    select number, name, checksum, (to_json(m) ->> 'beside')::int as beside from schema_migrations m order by number`
 }
 
-async function apply(tx: Tx, { number, name, text, checksum }: Migration): Promise<void> {
+async function apply(tx: Tx, { number, name, text, checksum, beside }: Migration): Promise<void> {
   await dropUnfinishedIndexes(tx, text)
   await tx.unsafe(text)
-  await tx`insert into schema_migrations (number, name, checksum) values (${number}, ${name}, ${checksum})`
+  await tx`insert into schema_migrations (number, name, checksum, beside) values (${number}, ${name}, ${checksum}, ${beside})`
 }

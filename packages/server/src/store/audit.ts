@@ -29,28 +29,6 @@ export async function insertAuditEntry(sql: Queryable, entry: NewAuditEntry): Pr
     where t.tenant_id = ${entry.tenantId}`
 }
 
-/** The CTE `audited`: the entry of a change of the session in `changed`. */
-export const AUDIT = `audited as (
-    insert into audit_entries
-      (tenant_id, at, action, user_id, actor, signed_in_by, ip, subject, detail, key_id, key_name, key_prefix)
-    select changed.tenant_id, statement_timestamp(), :audit_action::text, :audit_user::text, :audit_actor::text,
-      :audit_signed_in_by::text,
-      :audit_ip::text, :audit_subject::text, :audit_detail::text, k.key_id, k.name, k.prefix
-    from changed left join api_keys k on k.tenant_id = changed.tenant_id and k.key_id = :audit_key::text
-  )`
-
-/** The values of `AUDIT`. */
-export const auditOf = (entry: NewAuditEntry) => ({
-  audit_action: entry.action,
-  audit_user: entry.userId ?? null,
-  audit_actor: entry.actor ?? null,
-  audit_signed_in_by: entry.signedInBy ?? null,
-  audit_ip: entry.ip ?? null,
-  audit_subject: entry.subject ?? null,
-  audit_detail: entry.detail ?? null,
-  audit_key: entry.keyId ?? null,
-})
-
 /** For a person who is not signed in: the same statements whether or not an account has the address. */
 export async function insertAuditEntryByEmail(
   sql: Queryable,

@@ -1,13 +1,12 @@
 import type { Environment, KeyAccess, Quota, RateBucket } from '@countersign/protocol'
 import { groupBy } from '../../base/group-by.js'
 import { within } from '../../postgres/database.js'
-import { statementByParts } from '../../postgres/fixed-statement.js'
+import { databaseFunction } from '../../postgres/database-function.js'
 import type { Queryable, Sql } from '../../postgres/sql.js'
 import { directoryEntry, enterDirectory } from '../directory.js'
-import { IN_FORCE } from '../sessions/key-proof.js'
 import type { SessionRow } from '../sessions/session-row.js'
-import { revisionOf, SELECT_IF_CURRENT } from '../sessions/sessions.js'
-import { REFILL } from './buckets.js'
+import { IN_FORCE } from '../sessions/write-functions.js'
+import type { Granted } from './buckets.js'
 
 /** What a key may be used for. It never changes. */
 export interface KeyScope {
@@ -62,57 +61,52 @@ export async function findTenantOfKey(sql: Sql, keyHash: Buffer): Promise<string
  */
 export async function useKey(sql: Sql, use: KeyUse): Promise<KeyHolder | null> {
   const { tenantId, keyHash, buckets, wanted, returned, known = null } = use
-  const parts = [buckets === null ? [] : (['tokens'] as const), known === null ? [] : (['session'] as const)].flat()
-  const query = authenticate(parts)(sql, {
-    tenant_id: tenantId,
+  // A session of another tenant is not as it is known to any key of this one.
+  const own = known?.fixed.tenantId === tenantId ? known : null
+  const asked = enter.statement(sql, {
+    tenant: tenantId,
     key_hash: keyHash,
-    ...(buckets !== null && take(buckets)),
+    buckets: buckets === null ? null : JSON.stringify(buckets),
     wanted,
     returned,
-    ...revisionOf(known),
+    session: own?.fixed.sessionId ?? null,
+    revision: own?.head.revision ?? null,
   })
-  const [row] = await within(KEY_TIMEOUT_MS, sql, query)
-  if (row === undefined) return null
-  const { seenAt, access, agent, environment, ...rest } = row
-  const holder = { ...rest, scope: { access, agent, environment } }
-  const session = known === null || seenAt === null ? null : { fixed: known.fixed, head: known.head, now: seenAt }
-  return { ...holder, session }
+  const [row] = await within(KEY_TIMEOUT_MS, sql, asked)
+  if (row === undefined || row.result === null) return null
+  const { taken, now: time, isCurrent, access, agent, environment, ...rest } = row.result as Entered
+  const now = new Date(time)
+  return {
+    ...rest,
+    tenantId,
+    scope: { access, agent, environment },
+    granted: taken?.granted ?? null,
+    tokens: taken?.tokens ?? null,
+    now,
+    session: own !== null && isCurrent ? { fixed: own.fixed, head: own.head, now } : null,
+  }
 }
 
-const take = ({ free, team, scale }: Readonly<Record<Quota, RateBucket>>) => ({
-  ...{ free: free.perMinute, team: team.perMinute, scale: scale.perMinute },
-  ...{ free_bucket: free.bucket, team_bucket: team.bucket, scale_bucket: scale.bucket },
-  fill_seconds: 60,
-})
+/** What `enter` gives. */
+interface Entered extends KeyScope, Pick<KeyHolder, 'keyId' | 'userId' | 'quota' | 'verified'> {
+  readonly taken: Granted | null
+  readonly now: string
+  readonly isCurrent: boolean
+}
 
-const authenticate = statementByParts<
-  'tokens' | 'session',
-  KeyScope & Omit<KeyHolder, 'session' | 'scope'> & { seenAt: Date | null }
->(
-  (has) => `
-    with key as (
-      select k.tenant_id, k.key_id, k.user_id, k.access, k.agent, k.environment, t.quota,
-        t.verified_at is not null as verified
-      from api_keys k join tenants t on t.tenant_id = :tenant_id::text
-      where k.tenant_id = :tenant_id::text and k.key_hash = :key_hash::bytea and ${IN_FORCE}
-    ), took as (
-      ${has('tokens') ? TAKE_BY_QUOTA : 'select null::int as granted, null::float8 as tokens'}
-    )
-    select key.*, took.granted, took.tokens, clock_timestamp() as now,
-      ${has('session') ? `(${SELECT_IF_CURRENT(':tenant_id::text')})` : 'null::timestamptz'} as seen_at
-    from key left join took on true`,
+export const enter = databaseFunction(
+  'enter',
+  {
+    tenant: 'text',
+    key_hash: 'bytea',
+    buckets: 'json',
+    wanted: 'integer',
+    returned: 'integer',
+    session: 'text',
+    revision: 'text',
+  },
+  'json',
 )
-
-const byQuota = (free: string, team: string, scale: string) =>
-  `case key.quota when 'free' then ${free} when 'team' then ${team} else ${scale} end`
-
-const TAKE_BY_QUOTA = `
-      insert into buckets as b (owner, bucket, tokens, refilled_at, taken)
-      select key.tenant_id, ${byQuota(':free_bucket::text', ':team_bucket::text', ':scale_bucket::text')},
-        ${byQuota(':free::float8', ':team::float8', ':scale::float8')} - 1, clock_timestamp(), true
-      from key where key.verified
-      ${REFILL}
-      returning b.granted, b.tokens`
 
 /** Moves `last_used_at` of the keys on, never back. */
 export async function touchKeys(

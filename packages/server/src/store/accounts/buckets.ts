@@ -1,4 +1,4 @@
-import { fixedStatement } from '../../postgres/fixed-statement.js'
+import { databaseFunction } from '../../postgres/database-function.js'
 import type { Queryable } from '../../postgres/sql.js'
 import { across } from '../across-tenants.js'
 
@@ -18,40 +18,32 @@ export interface Taken {
   tokens: number
 }
 
-/** Takes one token, exactly once whatever else happens at the same time on any instance. */
-export async function takeToken(sql: Queryable, take: Take): Promise<Taken> {
-  const [row] = await takeOne(sql, {
-    owner: take.owner,
-    bucket: take.bucket,
-    capacity: take.capacity,
-    fill_seconds: take.fillSeconds,
-    wanted: 1,
-    returned: 0,
-  })
-  if (!row) throw new Error('a bucket returned no row')
-  return row
+export const takeTokens = databaseFunction(
+  'take_tokens',
+  {
+    owner: 'text',
+    bucket: 'text',
+    capacity: 'float8',
+    fill_seconds: 'float8',
+    wanted: 'integer',
+    returned: 'integer',
+  },
+  'json',
+)
+
+/** What `take_tokens` gives. */
+export interface Granted {
+  readonly granted: number
+  readonly tokens: number
 }
 
-/**
- * The second half of every take. The new row's tokens are one less than the capacity, so `excluded.tokens + 1` is
- * what the bucket holds when full. A conflicting take waits for the row and then sees its latest tokens. All that are
- * wanted are granted, or one, or none. In expressions alone, which PostgreSQL takes wherever the table lies.
- */
-const LEVEL = `least(
-      excluded.tokens + 1,
-      b.tokens + least(:returned::int, greatest(1, (excluded.tokens + 1) / 100))
-        + greatest(0, extract(epoch from excluded.refilled_at - b.refilled_at)) * (excluded.tokens + 1) / :fill_seconds::float8
-    )`
-const GRANTED = `case when ${LEVEL} >= :wanted::int then :wanted::int when ${LEVEL} >= 1 then 1 else 0 end`
-export const REFILL = `
-    on conflict (owner, bucket) do update set tokens = ${LEVEL} - ${GRANTED}, granted = ${GRANTED}, taken = ${LEVEL} >= 1,
-      refilled_at = greatest(b.refilled_at, excluded.refilled_at)`
-
-const takeOne = fixedStatement<Taken>(`
-    insert into buckets as b (owner, bucket, tokens, refilled_at, taken)
-    values (:owner::text, :bucket::text, :capacity::float8 - 1, clock_timestamp(), true)
-    ${REFILL}
-    returning b.taken, b.tokens`)
+/** Takes one token, exactly once whatever else happens at the same time on any instance. */
+export async function takeToken(sql: Queryable, { owner, bucket, capacity, fillSeconds }: Take): Promise<Taken> {
+  const one = { wanted: 1, returned: 0 }
+  const taken = await takeTokens(sql, { owner, bucket, capacity, fill_seconds: fillSeconds, ...one })
+  const { granted, tokens } = taken as Granted
+  return { taken: granted > 0, tokens }
+}
 
 /** Takes what tenants have sent from their bytes, below zero where they sent more. Returns what is left, by owner. */
 export async function spendBytes(

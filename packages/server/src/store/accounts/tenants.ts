@@ -1,7 +1,7 @@
 import type { Quota } from '@countersign/protocol'
 import type { Queryable } from '../../postgres/sql.js'
 import { across } from '../across-tenants.js'
-import { IN_FORCE } from '../sessions/key-proof.js'
+import { IN_FORCE } from '../sessions/write-functions.js'
 
 export interface NewTenant {
   tenantId: string

@@ -27,11 +27,6 @@ export async function findArchivedLedger(
   return row ?? null
 }
 
-/** For the statement that creates the session `:session_id`: what is in an archive has its id for good. */
-export const SESSION_NOT_ARCHIVED = `not exists (
-        select from archived_ledgers where tenant_id = :tenant_id::text and id = :session_id::text and ledger = 'session'
-      )`
-
 /** Whether the session or workflow is in its table. */
 export async function isStored(sql: Queryable, { tenantId, ledger, id }: Name): Promise<boolean> {
   const rows =

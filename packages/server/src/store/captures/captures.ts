@@ -1,6 +1,7 @@
 import type { CaptureItem, CaptureLevel, JsonValue } from '@countersign/protocol'
 import type { PageEnd } from '../../base/time-cursor.js'
-import type { Queryable, Tx } from '../../postgres/sql.js'
+import { databaseFunction } from '../../postgres/database-function.js'
+import type { Queryable } from '../../postgres/sql.js'
 import { daysAgo } from '../days-ago.js'
 import { deleteSome } from '../delete-some.js'
 import { type FoundPage, microseconds, pageEnd, pageTime } from '../page-time.js'
@@ -23,22 +24,7 @@ export type StoredCapture = Omit<CaptureItem, 'request'> & {
   request: { messages?: JsonValue[]; tools: string[]; tool_choice?: JsonValue }
 }
 
-/** How long a governed call may take to leave a receipt: what has none by then teaches nothing. */
-export const RECEIPT_WAIT = '3 minutes'
-
-/** Stores captures that the service made of its own sessions, but those of sessions that were erased since. */
-export async function storeGovernedCaptures(
-  tx: Tx,
-  tenantId: string,
-  captures: CaptureTexts,
-  salts: ReadonlyMap<string, string>,
-): Promise<number> {
-  // An erasure under way is waited for, and then seen by the statement that follows.
-  await tx`select 1 from tenants where tenant_id = ${tenantId} for share`
-  return insertCaptures(tx, tenantId, captures, salts)
-}
-
-/** Captures as the statement that stores them wants them. */
+/** Captures as `store_captures` wants them. */
 export interface CaptureTexts {
   /** One JSON array of their columns. */
   readonly rows: string
@@ -51,59 +37,22 @@ export const captureTexts = (captures: readonly NewCapture[]): CaptureTexts => (
   items: captures.map(({ item }) => JSON.stringify(item)).join('\n'),
 })
 
-/** Stores a batch in one statement. Returns how many were new; the others had been sent before, or were erased. */
-export async function insertCaptures(
+/** Stores a batch. Returns how many were new; the others had been sent before, or are of sessions that were erased. */
+export function insertCaptures(
   sql: Queryable,
   tenantId: string,
   { rows, items }: CaptureTexts,
-  salts: ReadonlyMap<string, string>,
+  { salts, governed }: { readonly salts: ReadonlyMap<string, string>; readonly governed: boolean },
 ): Promise<number> {
   const agents = [...salts].map(([agent, salt]) => ({ agent, salt }))
-  const [row] = await sql<{ accepted: number }[]>`
-    with kept as (
-      insert into captures (tenant_id, capture_id, agent, conversation_id, at, capture_level, tool_names, decision, governed,
-        item, item_size)
-      select ${tenantId}, c.capture_id, c.agent, c.conversation_id, c.at, c.capture_level, c.tool_names, c.decision,
-        c.governed, c.item::json, length(c.item)
-      from rows from (
-        json_to_recordset(${rows}::text::json) as (
-          capture_id text, agent text, conversation_id text, at timestamptz, capture_level text, tool_names text[],
-          decision text, governed boolean),
-        string_to_table(${items}::text, chr(10))
-      ) as c (capture_id, agent, conversation_id, at, capture_level, tool_names, decision, governed, item)
-      where not c.governed or not exists (
-        select 1 from erased_sessions e
-        where e.tenant_id = ${tenantId} and e.session_id = c.conversation_id and not exists (
-          select 1 from (select * from session_events where at = c.at offset 0) p
-          where p.tenant_id = e.tenant_id and p.session_id = e.session_id and p.proposal_id = c.capture_id
-            and p.seq > e.seq))
-      on conflict do nothing
-      returning capture_id, agent, at, received_at, governed
-    ), waiting as (
-      insert into unlearned_captures (tenant_id, agent, due_at, first_id, capture_ids, captures)
-      select ${tenantId}, agent, max(received_at) + case when governed then ${RECEIPT_WAIT}::interval else interval '0' end,
-        min(capture_id), array_agg(capture_id), count(*)
-      from kept group by agent, governed
-    ), told as (
-      select distinct on (capture_id) capture_id, calls, covered
-      from json_to_recordset(${rows}::text::json) as c (capture_id text, calls integer, covered integer)
-    ), counted as (
-      insert into captured_calls as known (tenant_id, hour, agent, calls, covered)
-      select ${tenantId}, date_trunc('hour', k.at), k.agent, sum(t.calls), sum(t.covered)
-      from kept k join told t using (capture_id) where not k.governed and t.calls > 0
-      -- In one order, so that two batches do not wait for each other.
-      group by 2, 3 order by 2, 3
-      on conflict (tenant_id, hour, agent) do update
-      set calls = known.calls + excluded.calls, covered = known.covered + excluded.covered
-    ), agents as (
-      insert into learned_agents (tenant_id, agent, salt)
-      select ${tenantId}, a.agent, a.salt
-      from json_to_recordset(${JSON.stringify(agents)}::text::json) as a (agent text, salt text)
-      on conflict do nothing
-    )
-    select count(*)::int as accepted from kept`
-  return row?.accepted ?? 0
+  return storeCaptures(sql, { tenant: tenantId, captures: rows, items, salts: JSON.stringify(agents), governed })
 }
+
+export const storeCaptures = databaseFunction(
+  'store_captures',
+  { tenant: 'text', captures: 'json', items: 'text', salts: 'json', governed: 'boolean' },
+  'integer',
+)
 
 const toRow = (capture: NewCapture) => ({
   capture_id: capture.captureId,

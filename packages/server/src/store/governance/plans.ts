@@ -1,5 +1,4 @@
 import type { CompiledSession, Environment } from '@countersign/protocol'
-import { fixedStatement } from '../../postgres/fixed-statement.js'
 import type { Queryable, Tx } from '../../postgres/sql.js'
 import { across } from '../across-tenants.js'
 import { daysAgo } from '../days-ago.js'
@@ -23,12 +22,6 @@ export async function findPlanText(sql: Queryable, tenantId: string, compiledHas
   return row?.compiled ?? null
 }
 
-/** Stores the plan with which a session is created, for as long as the session. */
-export const STORE_PLAN = `
-    insert into plans (tenant_id, compiled_hash, compiled_session, permanent)
-    values (:tenant_id::text, :compiled_hash::text, :compiled_session::text::json, true)
-    on conflict (tenant_id, compiled_hash) do update set permanent = true where not plans.permanent`
-
 /** Keeps a plan for a new session. False when the tenant has none by this hash. */
 export async function claimPlan(sql: Queryable, tenantId: string, compiledHash: string): Promise<boolean> {
   const [row] = await sql<{ permanent: boolean }[]>`
@@ -39,21 +32,15 @@ export async function claimPlan(sql: Queryable, tenantId: string, compiledHash: 
   return claimed.length === 1
 }
 
-const keep = fixedStatement(`
-    insert into plans (tenant_id, compiled_hash, compiled_session)
-    values (:tenant_id::text, :compiled_hash::text, :compiled_session::text::json)
-    on conflict (tenant_id, compiled_hash) do update set used_at = excluded.used_at where not plans.permanent`)
-
 /** Stores the plan of a draft or a run, given as JSON. Storing it again changes nothing but when it was used: the hash is its content. */
 export async function storePlan(
   sql: Queryable,
   plan: { tenantId: string; compiledHash: string; compiled: string },
 ): Promise<void> {
-  await keep(sql, {
-    tenant_id: plan.tenantId,
-    compiled_hash: plan.compiledHash,
-    compiled_session: plan.compiled,
-  })
+  await sql`
+    insert into plans (tenant_id, compiled_hash, compiled_session)
+    values (${plan.tenantId}, ${plan.compiledHash}, ${plan.compiled}::text::json)
+    on conflict (tenant_id, compiled_hash) do update set used_at = excluded.used_at where not plans.permanent`
 }
 
 /** The same, and another transaction that stores it waits until this one has ended. */

@@ -22,30 +22,6 @@ export const newContent = (kind: ContentKind, ref: string, body: JsonValue): New
   text: JSON.stringify(body),
 })
 
-/** The value of `content` below. */
-export const contentRows = (content: readonly NewContent[]): string =>
-  `[${content.map(({ kind, ref, text }) => `{"kind":"${kind}","ref":${JSON.stringify(ref)},"body":${text}}`).join(',')}]`
-
-/**
- * The CTE `stored`: the content of the value `content`, stored for the session in `changed`. A null, such as the result of a
- * tool that returns nothing, is not stored: it reads the same.
- */
-export const STORE_CONTENT = `stored as (
-    insert into content (tenant_id, session_id, kind, ref, body, created_at)
-    select changed.tenant_id, changed.session_id, c.kind, c.ref, c.body, :now::timestamptz
-    from changed, json_to_recordset(:content::text::json) as c (kind text, ref text, body json)
-    where c.body is not null
-    on conflict do nothing
-  )`
-
-/** The CTE `stored` for the arguments of a proposal alone, which has none yet. */
-export const STORE_ARGUMENTS = `stored as (
-    insert into content (tenant_id, session_id, kind, ref, body, created_at)
-    select changed.tenant_id, changed.session_id, 'arguments', :content_ref::text, :content_body::text::json,
-      :now::timestamptz
-    from changed
-  )`
-
 /**
  * Erases all content of a session, also from the captures that were made of it, the names of what its calls hold and what
  * a program gave as the reason of its kill; its ledger stays and still verifies. Captures of it that are yet to be written are dropped. Where

@@ -2,15 +2,6 @@ import type { Queryable } from '../../postgres/sql.js'
 import { daysAgo } from '../days-ago.js'
 import { deleteSome } from '../delete-some.js'
 
-/** The CTE `findable`: the ids of the value `find_by`, for the session in `changed`. They come in order, so that two writes cannot wait for each other. */
-export const NOTE_FINDABLE_IDS = `findable as (
-    insert into findable_ids (tenant_id, agent, environment, id, session_id, at)
-    select changed.tenant_id, :find_agent::text, :find_environment::text, i.id, changed.session_id, :find_at::timestamptz
-    from changed, json_array_elements_text(:find_by::text::json) with ordinality as i (id, place)
-    order by i.place
-    on conflict (tenant_id, agent, environment, id) do update set session_id = excluded.session_id, at = excluded.at
-  )`
-
 export interface FindableScope {
   readonly tenantId: string
   readonly agent: string

@@ -4,32 +4,6 @@ import type { Queryable } from '../../postgres/sql.js'
 /** An event on its way into the ledger. */
 export type NewEvent = Omit<ChainedEvent, 'session_id'>
 
-const COLUMNS = 'tenant_id, session_id, seq, type, at, body, prev_hash, hash'
-const RECORD_COLUMNS = ', request_id, proposal_id, outcome, record'
-
-/**
- * The one event of a change, which most have, appended to the ledger of the session in `changed`. Beside a proposal's
- * event lies its record: outside of the chain, and by its request's id only once.
- */
-export const appendEvent = (isProposal: boolean): string => `
-    insert into session_events (${COLUMNS}${isProposal ? RECORD_COLUMNS : ''})
-    select changed.tenant_id, changed.session_id, :seq::bigint, :event_type::text, :event_at::text::timestamptz,
-      :event_body::text, :prev_hash::text, :event_hash::text
-      ${isProposal ? ', :request_id::text, :proposal_id::text, :outcome::text, :record::text' : ''}
-    from changed`
-
-/** The same for the events of the value `events`; a proposal is the first of them. */
-export const appendEvents = (isProposal: boolean): string => `
-    insert into session_events (${COLUMNS}${isProposal ? RECORD_COLUMNS : ''})
-    select changed.tenant_id, changed.session_id, e.seq, e.type, e.at, e.body::text, e.prev_hash, e.hash
-      ${isProposal ? `, ${RECORD_OF_FIRST}` : ''}
-    from changed, json_to_recordset(:events::text::json)
-      as e (seq bigint, type text, at timestamptz, body json, prev_hash text, hash text)`
-
-const RECORD_OF_FIRST = ['request_id', 'proposal_id', 'outcome', 'record']
-  .map((name) => `case when e.seq = :first_seq::bigint then :${name}::text end`)
-  .join(', ')
-
 export interface LedgerPage {
   tenantId: string
   sessionId: string

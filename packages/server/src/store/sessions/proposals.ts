@@ -1,19 +1,13 @@
-import type { Values } from '../../postgres/fixed-statement.js'
 import type { Queryable } from '../../postgres/sql.js'
 import type { NewProposal } from './session-change.js'
 import { textOf } from './session-head.js'
 import type { SessionRow } from './session-row.js'
 
-/** The values of a proposal's record, which lies beside its event. The request is written as JSON already. */
-export function recordOf(proposal: NewProposal, fence: number): Values {
-  const { id, request, bodyHash, outcome, decisions, cost, model, uncovered } = proposal
+/** A proposal's record, which lies beside its event. The request is written as JSON already. */
+export function recordOf(proposal: NewProposal, fence: number): string {
+  const { request, bodyHash, decisions, cost, model, uncovered } = proposal
   const rest = JSON.stringify({ fence, bodyHash, decisions, cost, model, ...(uncovered.length > 0 && { uncovered }) })
-  return {
-    request_id: request.id,
-    proposal_id: id,
-    outcome,
-    record: `{"request":${textOf(request)},${rest.slice(1)}`,
-  }
+  return `{"request":${textOf(request)},${rest.slice(1)}`
 }
 
 export interface StoredProposal {

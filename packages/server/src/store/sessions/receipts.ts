@@ -36,32 +36,6 @@ export interface NewLateReceipt {
   result_hash: string | null
 }
 
-/** Most batches hold one, and taking it from JSON would cost as much as storing it. */
-export const STORE_RECEIPT = `received as (
-    insert into receipts (tenant_id, session_id, pending_call_id, seq, record)
-    select changed.tenant_id, changed.session_id, :pending_call_id::text, :receipts_seq::bigint, :receipt::text
-    from changed
-  )`
-
-export const STORE_RECEIPTS = `received as (
-    insert into receipts (tenant_id, session_id, pending_call_id, seq, record)
-    select changed.tenant_id, changed.session_id, r ->> 'pending_call_id', :receipts_seq::bigint, r::text
-    from changed, json_array_elements(:receipts::text::json) as r
-  )`
-
-export const STORE_LATE_RECEIPTS = `evidenced as (
-    insert into late_receipts (
-      tenant_id, session_id, pending_call_id, number, seq, fence, body_hash, outcome, evidence_level, argument_hash,
-      result_hash, recorded_at
-    )
-    select changed.tenant_id, changed.session_id, r.pending_call_id, r.number, :receipts_seq::bigint, r.fence, r.body_hash,
-      r.outcome, r.evidence_level, r.argument_hash, r.result_hash, :now::timestamptz
-    from changed, json_to_recordset(:late_receipts::text::json) as r (
-      pending_call_id text, number int, fence bigint, body_hash text, outcome text, evidence_level text,
-      argument_hash text, result_hash text
-    )
-  )`
-
 /** What is known of a call that a receipt names. */
 export interface KnownCall {
   pendingCallId: string

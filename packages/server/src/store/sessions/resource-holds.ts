@@ -73,12 +73,6 @@ async function deleteHolds(tx: Queryable, { fixed }: SessionRow, pendingCallIds:
 export const holdsEndAfterKill = (now: Date): Date =>
   new Date(now.getTime() + LIMITS.resourceHoldAfterKillSeconds * 1_000)
 
-/** The CTE `ended`: the session in `changed` was killed, and what its calls hold ends at the value `holds_end`. */
-export const END_HOLDS = `ended as (
-    update resource_holds h set ends_at = :holds_end::timestamptz from changed
-    where h.tenant_id = changed.tenant_id and h.session_id = changed.session_id and h.ends_at is null
-  )`
-
 /** Removes holds that have ended. Returns how many. */
 export function deleteEndedHolds(sql: Queryable, limit: number): Promise<number> {
   return deleteSome(sql, 'resource_holds', sql`ends_at < statement_timestamp()`, limit)

@@ -21,14 +21,6 @@ export function facetsOf({ session, head, events, created }: SessionChange): Fac
   ]
 }
 
-/** The CTE `faceted`: the facets of the value `facets`, noted for the session in `changed`. */
-export const NOTE_FACETS = `faceted as (
-    insert into session_facets (tenant_id, kind, value, created_at, session_id)
-    select changed.tenant_id, f.kind, f.value, :created_at::timestamptz, changed.session_id
-    from changed, json_to_recordset(:facets::text::json) as f (kind text, value text)
-    on conflict do nothing
-  )`
-
 /** How many calls the events allow and how many they block, and why the last one is blocked. */
 export function decisionCounts(events: readonly NewEvent[]): {
   allowed: number

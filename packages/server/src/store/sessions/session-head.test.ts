@@ -1,6 +1,6 @@
 import { compilePlan, initialState, type SessionState } from '@countersign/engine'
 import { expect, test } from 'vitest'
-import { changedParts, factsText, HEAD_PARTS, partTexts } from './session-head.js'
+import { factsText, stateText, textOf } from './session-head.js'
 import type { SessionHead } from './session-row.js'
 
 const HASH = 'a'.repeat(64)
@@ -65,22 +65,9 @@ test('the facts count the calls of the open step', () => {
   expect(JSON.parse(factsText(headWith(state), NOW)).shown).toMatchObject({ inDoubt: 2, unresolved: 3 })
 })
 
-test('the parts hold all the rest, the recent calls apart from the state, and what is not there is null', () => {
+test('the text of a state is without its recent calls', () => {
   const state = { ...newState(), recent: [call(1), call(2)] }
-  const narrowing = { allowed: ['a'], removed: [{ tool: 'b', reason: 'label_gate' as const }] }
-  const { state: stored, recent, ...rest } = partTexts(headWith(state, { lastNarrowing: narrowing }), HEAD_PARTS)
-  expect(JSON.parse(stored ?? '')).not.toHaveProperty('recent')
-  expect({ ...JSON.parse(stored ?? ''), recent: JSON.parse(recent ?? '') }).toEqual(state)
-  expect(rest).toEqual({ prepared: null, narrowing: JSON.stringify(narrowing) })
-})
-
-test('a write changes the parts that are other values than before', () => {
-  const state = { ...newState(), recent: [call(1)] }
-  const before = headWith(state)
-  expect(changedParts(before, { ...before, revision: 'b' })).toEqual([])
-  expect(changedParts(before, { ...before, state: { ...state, stateVersion: 2 } })).toEqual(['state'])
-  expect(changedParts(before, { ...before, state: { ...state, recent: [] } })).toEqual(['state', 'recent'])
-  const lastNarrowing = { allowed: [], removed: [] }
-  expect(changedParts(before, { ...before, lastNarrowing })).toEqual(['narrowing'])
-  expect(partTexts(headWith(state), ['recent'])).toEqual({ recent: JSON.stringify(state.recent) })
+  const stored = JSON.parse(stateText(state))
+  expect(stored).not.toHaveProperty('recent')
+  expect({ ...stored, recent: JSON.parse(textOf(state.recent)) }).toEqual(state)
 })

@@ -46,35 +46,8 @@ export function factsText(head: SessionHead, now: Date): string {
   return JSON.stringify(facts)
 }
 
-/** The parts of a head that a write leaves as they are unless it changes them, by their columns. */
-export type HeadPart = 'state' | 'recent' | 'prepared' | 'narrowing'
-
-export const HEAD_PARTS: readonly HeadPart[] = ['state', 'recent', 'prepared', 'narrowing']
-
-/** What a write changes. Values of a session never change: one that is the same object has been written already. */
-export function changedParts(before: SessionHead, after: SessionHead): HeadPart[] {
-  const parts: HeadPart[] = []
-  if (after.state !== before.state) parts.push('state')
-  if (after.state.recent !== before.state.recent) parts.push('recent')
-  if (after.prepared !== before.prepared) parts.push('prepared')
-  if (after.lastNarrowing !== before.lastNarrowing) parts.push('narrowing')
-  return parts
-}
-
-/** The values of these parts. */
-export function partTexts({ state, prepared, lastNarrowing }: SessionHead, parts: readonly HeadPart[]) {
-  const texts: { [Part in HeadPart]?: string | null } = {}
-  for (const part of parts) {
-    if (part === 'state') texts.state = stateText(state)
-    else if (part === 'recent') texts.recent = textOf(state.recent)
-    else if (part === 'prepared') texts.prepared = prepared === null ? null : textOf(prepared)
-    else texts.narrowing = lastNarrowing === null ? null : textOf(lastNarrowing)
-  }
-  return texts
-}
-
 /** Without the recent calls, which most changes leave alone. */
-function stateText(state: SessionState): string {
+export function stateText(state: SessionState): string {
   const rest: Omit<SessionState, 'recent'> & { recent?: SessionState['recent'] | undefined } = copyState(state)
   rest.recent = undefined
   const text = JSON.stringify(rest)

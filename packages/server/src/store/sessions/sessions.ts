@@ -1,6 +1,5 @@
 import { toldPrincipal } from '@countersign/engine'
 import { LIMITS } from '@countersign/protocol'
-import { fixedStatement } from '../../postgres/fixed-statement.js'
 import type { Queryable } from '../../postgres/sql.js'
 import { daysAgo } from '../days-ago.js'
 import { mayGoOn } from '../session-activity.js'
@@ -18,19 +17,6 @@ export interface StoredSession extends FixedSession {
   recent: string
   now: Date
 }
-
-/** A scalar subselect: the time, where nothing has been written to the session since the row that is known. */
-export const SELECT_IF_CURRENT = (tenantId: string) => `
-    select clock_timestamp() from session_heads h
-    where h.tenant_id = ${tenantId} and h.tenant_id = :known_tenant::text and h.session_id = :known_session::text
-      and h.revision = :known_revision::text`
-
-/** The row that is known, as `SELECT_IF_CURRENT` asks for it. */
-export const revisionOf = (known: SessionRow | null) => ({
-  known_tenant: known?.fixed.tenantId ?? '',
-  known_session: known?.fixed.sessionId ?? '',
-  known_revision: known?.head.revision ?? '',
-})
 
 const fixedOf = (row: StoredSession): FixedSession => ({
   tenantId: row.tenantId,
@@ -74,7 +60,10 @@ export function readSession(row: StoredSession): SessionRow {
 
 /** Null when the tenant has no such session. */
 export async function findSession(sql: Queryable, tenantId: string, sessionId: string): Promise<StoredSession | null> {
-  const [row] = await load(sql, { tenant_id: tenantId, session_id: sessionId })
+  const [row] = await sql<StoredSession[]>`
+    select s.*, h.revision, h.lease_until, h.facts, h.prepared, h.state, h.narrowing, h.recent, clock_timestamp() as now
+    from sessions s join session_heads h on h.tenant_id = ${tenantId} and h.session_id = ${sessionId}
+    where s.tenant_id = ${tenantId} and s.session_id = ${sessionId}`
   return row ?? null
 }
 
@@ -87,11 +76,6 @@ export async function loadSession(sql: Queryable, tenantId: string, sessionId: s
   const row = await findSession(sql, tenantId, sessionId)
   return row === null ? null : readSession(row)
 }
-
-const load = fixedStatement<StoredSession>(`
-  select s.*, h.revision, h.lease_until, h.facts, h.prepared, h.state, h.narrowing, h.recent, clock_timestamp() as now
-  from sessions s join session_heads h using (tenant_id, session_id)
-  where s.tenant_id = :tenant_id::text and s.session_id = :session_id::text`)
 
 /**
  * Holds the session's row until the transaction ends. False when the tenant has no such session.

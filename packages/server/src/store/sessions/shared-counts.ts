@@ -22,37 +22,7 @@ export interface NewCount {
   readonly most: string
 }
 
-/**
- * The CTE `counted`: the counts of the value `counts`, changed for the session in `changed`. Rows are taken in one order, so
- * that two writes cannot wait for each other. A conflicting write waits for the row and then adds to its latest amounts;
- * where that is more than the bound, the constraint `shared_limit_kept` undoes the whole statement.
- */
-export const COUNT_SHARED = `counted as (
-    insert into shared_limit_counts as l (tenant_id, name, id, buckets, amounts, past, used, bound, expires_at,
-      per, counts, time_window, most)
-    select changed.tenant_id, c.name, c.id, array[c.bucket], array[greatest(c.amount, 0)], c.past, c.amount, c.bound,
-      c.expires_at, c.per, c.counts, c.time_window, c.most
-    from changed, json_to_recordset(:counts::text::json) as c
-      (name text, id text, bucket bigint, amount numeric, bound numeric, past bigint, expires_at timestamptz,
-      per text, counts text, time_window text, most numeric)
-    order by c.name collate "C", c.id collate "C"
-    on conflict (tenant_id, name, id) do update set (buckets, amounts, past, used, bound, expires_at, per, counts, time_window, most) = (
-      select coalesce(array_agg(bucket order by bucket), '{}'), coalesce(array_agg(amount order by bucket), '{}'),
-        greatest(l.past, excluded.past), coalesce(sum(amount), 0), excluded.bound,
-        greatest(l.expires_at, excluded.expires_at), excluded.per, excluded.counts, excluded.time_window, excluded.most
-      from (
-        select bucket, greatest(sum(amount), 0) as amount
-        from (
-          select * from unnest(l.buckets, l.amounts) as known (bucket, amount)
-          union all select excluded.buckets[1], excluded.used
-        ) as every
-        where bucket > excluded.past
-        group by bucket
-      ) as live
-    )
-  )`
-
-/** Others have used what was left of a limit since it was read: the decision must be made again. */
+/** Somebody else has used what was left of a limit since it was read: the decision must be made again. */
 export const isLimitTaken = (error: unknown): boolean =>
   error instanceof pg.DatabaseError && error.code === '23514' && error.constraint === 'shared_limit_kept'
 

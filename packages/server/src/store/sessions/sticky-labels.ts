@@ -1,4 +1,3 @@
-import type { Values } from '../../postgres/fixed-statement.js'
 import type { Queryable } from '../../postgres/sql.js'
 import { daysAgo } from '../days-ago.js'
 import { deleteSome } from '../delete-some.js'
@@ -17,25 +16,6 @@ export interface StickyLabel {
   /** The call that adds it, while its outcome is open; null once it has run. */
   readonly callId: string | null
 }
-
-/** The CTEs `stuck` and `unstuck`: labels that are noted for their owner, and calls that are settled. */
-export const NOTE_STICKY_LABELS = `stuck as (
-    insert into sticky_labels (tenant_id, owner, label, call_id, added_at)
-    select changed.tenant_id, :sticky_owner::text, label, call_id, clock_timestamp()
-    from changed, unnest(:sticky_labels::text[], :sticky_calls::text[]) as added (label, call_id)
-    order by label collate "C", call_id collate "C"
-    on conflict (tenant_id, owner, label, call_id) do update set added_at = excluded.added_at
-  ), unstuck as (
-    delete from sticky_labels s using changed
-    where s.tenant_id = changed.tenant_id and s.owner = :sticky_owner::text and s.call_id = any(:settled_calls::text[])
-  )`
-
-export const stickyValues = ({ owner, added, settled }: StickyLabels): Values => ({
-  sticky_owner: owner,
-  sticky_labels: added.map(({ label }) => label),
-  sticky_calls: added.map(({ callId }) => callId ?? ''),
-  settled_calls: settled,
-})
 
 /** What a new session needs to know of its tenant. */
 export interface Beginning {

@@ -1,5 +1,4 @@
 import pg from 'pg'
-import type { Values } from '../../postgres/fixed-statement.js'
 import type { Queryable } from '../../postgres/sql.js'
 import { daysAgo } from '../days-ago.js'
 import { deleteSome } from '../delete-some.js'
@@ -10,19 +9,6 @@ export interface UsedToken {
   readonly jtiHash: string
   readonly expiresAt: Date
 }
-
-/** The CTE `used`: a token that opened another session violates its key, which undoes the whole statement. */
-export const USE_TOKEN = `used as (
-    insert into used_tokens (tenant_id, issuer, jti_hash, session_id, expires_at)
-    select changed.tenant_id, :token_issuer::text, :jti_hash::text, changed.session_id, :token_expires::timestamptz
-    from changed
-  )`
-
-export const usedTokenValues = ({ issuer, jtiHash, expiresAt }: UsedToken): Values => ({
-  token_issuer: issuer,
-  jti_hash: jtiHash,
-  token_expires: expiresAt,
-})
 
 /** The token has opened another session. */
 export const isTokenUsed = (error: unknown): boolean =>

@@ -1,5 +1,4 @@
 import { HANDOFF_MOVES, type HandoffState } from '@countersign/protocol'
-import { jsonText } from '../../postgres/fixed-statement.js'
 import type { Queryable } from '../../postgres/sql.js'
 import { across } from '../across-tenants.js'
 import { daysAgo } from '../days-ago.js'
@@ -33,8 +32,8 @@ export async function insertHandoff(tx: Queryable, { tenantId, workflowId }: Of,
       body_hash, offered_at, expires_at
     ) values (
       ${tenantId}, ${workflowId}, ${handoff.handoffId}, ${handoff.fromSession}, ${handoff.fromRole}, ${handoff.toRole},
-      ${handoff.state}, ${tools === null ? null : jsonText(tools)}::text::json,
-      ${bound === null ? null : jsonText(bound)}::text::json, ${handoff.note}, ${jsonText(handoff.labels)}::text::json,
+      ${handoff.state}, ${tools === null ? null : JSON.stringify(tools)}::text::json,
+      ${bound === null ? null : JSON.stringify(bound)}::text::json, ${handoff.note}, ${JSON.stringify(handoff.labels)}::text::json,
       ${handoff.bodyHash}, ${handoff.offeredAt}, ${handoff.expiresAt}
     )`
 }
@@ -112,7 +111,7 @@ export async function moveHandoff(
   const rows = await tx`
     update handoffs set state = ${to}, settled_at = ${to === 'accepted' ? null : at},
       to_session = coalesce(${toSession ?? null}, to_session),
-      labels = ${jsonText(labels ?? handoff.labels)}::text::json
+      labels = ${JSON.stringify(labels ?? handoff.labels)}::text::json
     where tenant_id = ${of.tenantId} and workflow_id = ${of.workflowId} and handoff_id = ${handoff.handoffId}
       and state = ${handoff.state}
     returning 1`

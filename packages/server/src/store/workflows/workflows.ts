@@ -1,5 +1,5 @@
 import type { ChainedWorkflowEvent, LedgerHead, WorkflowDefinition } from '@countersign/protocol'
-import { jsonText } from '../../postgres/fixed-statement.js'
+import { databaseFunction } from '../../postgres/database-function.js'
 import type { Queryable } from '../../postgres/sql.js'
 
 export interface WorkflowRow {
@@ -24,7 +24,7 @@ export async function insertWorkflow(sql: Queryable, workflow: NewWorkflow): Pro
     insert into workflows (
       tenant_id, workflow_id, definition, definition_hash, key_salt, ledger_seq, ledger_hash, created_at
     )
-    select ${workflow.tenantId}, ${workflow.workflowId}, ${jsonText(workflow.definition)}::text::json,
+    select ${workflow.tenantId}, ${workflow.workflowId}, ${JSON.stringify(workflow.definition)}::text::json,
       ${workflow.definitionHash}, ${workflow.keySalt}, 0, '', ${workflow.createdAt}::timestamptz
     where not exists (
       select from archived_ledgers
@@ -94,21 +94,22 @@ export async function appendWorkflowEvents(
   const head = events.at(-1)
   if (head === undefined) return true
   const status = events.some(({ type }) => type === 'killed') ? 'KILLED' : workflow.status
-  const rows = await tx`
-    with changed as (
-      update workflows set status = ${status}, ledger_seq = ${head.seq}, ledger_hash = ${head.hash}
-      where tenant_id = ${workflow.tenantId} and workflow_id = ${workflow.workflowId}
-        and ledger_seq = ${workflow.ledger.seq}
-      returning tenant_id, workflow_id
-    ), appended as (
-      insert into workflow_events (tenant_id, workflow_id, seq, type, at, body, prev_hash, hash)
-      select changed.tenant_id, changed.workflow_id, e.seq, e.type, e.at, e.body, e.prev_hash, e.hash
-      from changed, json_to_recordset(${jsonText(events)}::text::json)
-        as e (seq bigint, type text, at timestamptz, body json, prev_hash text, hash text)
-    )
-    select 1 from changed`
-  return rows.length === 1
+  return appendWorkflow(tx, {
+    tenant: workflow.tenantId,
+    workflow: workflow.workflowId,
+    known: workflow.ledger.seq,
+    status,
+    seq: head.seq,
+    hash: head.hash,
+    events: JSON.stringify(events),
+  })
 }
+
+export const appendWorkflow = databaseFunction(
+  'append_workflow',
+  { tenant: 'text', workflow: 'text', known: 'bigint', status: 'text', seq: 'bigint', hash: 'text', events: 'json' },
+  'boolean',
+)
 
 /** Events in order, up to and with `upTo`, as many as fit into `maxBytes`; one comes in any case. */
 export async function loadWorkflowEvents(
