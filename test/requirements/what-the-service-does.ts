@@ -60,6 +60,13 @@ export const whatTheServiceDoes = {
     'Keys, addresses and tokens are found in one directory by their hash: of two tenants one gets an address, what is removed leaves no entry, and a key is looked up once in a process',
   'scale.distribute':
     'countersign distribute has a place for every table of the database, in an order that its foreign keys allow, and without Citus says so and changes nothing',
+  'scale.citus.distribute':
+    'On Citus countersign distribute divides a new database, or one with data, and finds nothing to do the next time; later migrations place what they make',
+  'scale.citus.pushed-down': 'On Citus the calls of the cycle are sent whole to the machine of their tenant',
+  'scale.citus.worker-lost':
+    'When Citus loses a worker, its tenants are answered UNAVAILABLE and told to retry, those of others go on, and nothing is needed when it is back',
+  'scale.citus.isolated-tenant': 'A tenant can be moved to a part of its own while it is used: nothing is lost',
+  'scale.citus.backup': 'A backup of a divided database fills another one with the same rows',
   'scale.names-tenant':
     'Every statement that the service sends compares each table with its tenant, but those of a list, which find tenants or count; no statement, key or function is of a kind that a PostgreSQL divided by tenant refuses',
   'plan.lookup.says-approved': 'The lookup tells whether an approved compiled plan exists for an agent and environment',

@@ -7,10 +7,21 @@ import { startEmbeddedPostgres } from '../../../packages/server/src/process/embe
 import { migrate } from '../../../packages/server/src/schema/migrate.js'
 import { buildOnce } from '../process/command-line.js'
 import { ownersOf } from '../statements/owners.js'
+import {
+  CITUS_URL,
+  createDividedTemplate,
+  dropDatabase,
+  inDatabase,
+  machinesOf,
+  onMachines,
+  TEMPLATE,
+} from './citus.js'
 
 declare module 'vitest' {
   interface ProvidedContext {
     postgresUrl: string
+    /** Where databases are made: one PostgreSQL, or a coordinator of Citus and its workers. */
+    machines: string[]
     /** Of each table the column that says whose a row is. */
     owners: Record<string, string>
   }
@@ -18,6 +29,7 @@ declare module 'vitest' {
 
 interface Shared {
   url: string
+  machines: string[]
   owners: Record<string, string>
   users: number
   stop: () => Promise<void>
@@ -33,6 +45,7 @@ export default async function setup(project: TestProject): Promise<() => Promise
   shared.users += 1
   project.provide('postgresUrl', shared.url)
   project.provide('owners', shared.owners)
+  project.provide('machines', shared.machines)
   return async () => {
     shared.users -= 1
     if (shared.users > 0) return
@@ -44,24 +57,44 @@ export default async function setup(project: TestProject): Promise<() => Promise
 async function start(): Promise<Shared> {
   // Tests run the sources; the worker thread of a server runs what was built from them.
   buildOnce('packages/server')
+  if (CITUS_URL !== undefined) return startOnCitus(CITUS_URL)
   const dataFolder = await mkdtemp(join(tmpdir(), 'countersign-test-'))
   const postgres = await startEmbeddedPostgres({ dataFolder, durable: false })
   const url = postgres.url.replace(/[^/]*$/, 'postgres')
   const sql = connect({ url }, { max: 1 })
   await sql`create database template_countersign`
   await sql.end()
-  const template = url.replace(/[^/]*$/, 'template_countersign')
+  const template = inDatabase(url, TEMPLATE)
   await migrate(template)
-  const migrated = connect({ url: template }, { max: 1 })
-  const owners = await ownersOf(migrated)
-  await migrated.end()
+  const owners = await readOwners(template)
   return {
     url,
     owners,
+    machines: [url],
     users: 0,
     stop: async () => {
       await postgres.stop()
       await rm(dataFolder, { recursive: true, force: true })
     },
+  }
+}
+
+/** Tests run on a divided database where there is a Citus to run them on. */
+async function startOnCitus(url: string): Promise<Shared> {
+  const machines = await machinesOf(url)
+  await createDividedTemplate(machines)
+  // The template takes no connections: its twin says what is in it.
+  await onMachines(machines.slice(0, 1), `create database countersign_owners template ${TEMPLATE}`)
+  const owners = await readOwners(inDatabase(url, 'countersign_owners'))
+  await onMachines(machines.slice(0, 1), 'drop database countersign_owners with (force)')
+  return { url, owners, machines, users: 0, stop: () => dropDatabase(machines, TEMPLATE) }
+}
+
+async function readOwners(url: string): Promise<Record<string, string>> {
+  const sql = connect({ url }, { max: 1 })
+  try {
+    return await ownersOf(sql)
+  } finally {
+    await sql.end()
   }
 }

@@ -8,19 +8,20 @@ create function create_session(
 ) returns boolean
 language plpgsql as $$
 begin
+  perform 1 from archived_ledgers a where a.tenant_id = p_tenant and a.id = p_session and a.ledger = 'session';
+  if found then
+    return false;
+  end if;
+  -- Of values: Citus says of the rows of a select that they were stored, also where they were not.
   insert into sessions (
     tenant_id, session_id, status, compiled_hash, plan_source, unmatched_policy, capture_level, agent, environment,
     principal, principal_proof, hash_salt, limit_salt, workflow_id, role, body_hash, created_at
   )
-  select p_tenant, p_session, f.status, f.compiled_hash, f.plan_source, f.unmatched_policy, f.capture_level, f.agent,
-    f.environment, f.principal, f.principal_proof, f.hash_salt, f.limit_salt, f.workflow_id, f.role, f.body_hash, p_at
-  from json_to_record(p_fixed) as f (
-    status text, compiled_hash text, plan_source text, unmatched_policy text, capture_level text, agent text,
-    environment text, principal json, principal_proof text, hash_salt text, limit_salt text, workflow_id text, role text,
-    body_hash text
-  )
-  where not exists (
-    select from archived_ledgers a where a.tenant_id = p_tenant and a.id = p_session and a.ledger = 'session'
+  values (
+    p_tenant, p_session, p_fixed ->> 'status', p_fixed ->> 'compiled_hash', p_fixed ->> 'plan_source',
+    p_fixed ->> 'unmatched_policy', p_fixed ->> 'capture_level', p_fixed ->> 'agent', p_fixed ->> 'environment',
+    case when json_typeof(p_fixed -> 'principal') <> 'null' then p_fixed -> 'principal' end, p_fixed ->> 'principal_proof', p_fixed ->> 'hash_salt', p_fixed ->> 'limit_salt',
+    p_fixed ->> 'workflow_id', p_fixed ->> 'role', p_fixed ->> 'body_hash', p_at
   )
   on conflict do nothing;
   if not found then

@@ -68,6 +68,10 @@ export const asOutage = (error: unknown): unknown =>
 export const closesConnection = (error: unknown): boolean =>
   !(error instanceof pg.DatabaseError) || error.code === IDLE_IN_TRANSACTION
 
+/** A divided table has the constraint in each of its parts, with a number behind its name. */
+export const violates = (error: unknown, constraint: string): boolean =>
+  error instanceof pg.DatabaseError && error.constraint?.replace(/_\d{6,}$/, '') === constraint
+
 /** A key that exists already. */
 export const isUniqueViolation = (error: unknown): boolean =>
   error instanceof pg.DatabaseError && error.code === '23505'

@@ -1,5 +1,5 @@
 import type { UsedBucket } from '@countersign/engine'
-import pg from 'pg'
+import { violates } from '../../postgres/database-error.js'
 import type { Queryable } from '../../postgres/sql.js'
 import { deleteSome } from '../delete-some.js'
 
@@ -23,8 +23,7 @@ export interface NewCount {
 }
 
 /** Somebody else has used what was left of a limit since it was read: the decision must be made again. */
-export const isLimitTaken = (error: unknown): boolean =>
-  error instanceof pg.DatabaseError && error.code === '23514' && error.constraint === 'shared_limit_kept'
+export const isLimitTaken = (error: unknown): boolean => violates(error, 'shared_limit_kept')
 
 /** What was used, by id. What is not there was never used, or long ago. */
 export async function loadCounts(

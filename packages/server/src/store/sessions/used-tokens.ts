@@ -1,4 +1,4 @@
-import pg from 'pg'
+import { violates } from '../../postgres/database-error.js'
 import type { Queryable } from '../../postgres/sql.js'
 import { daysAgo } from '../days-ago.js'
 import { deleteSome } from '../delete-some.js'
@@ -11,8 +11,7 @@ export interface UsedToken {
 }
 
 /** The token has opened another session. */
-export const isTokenUsed = (error: unknown): boolean =>
-  error instanceof pg.DatabaseError && error.code === '23505' && error.constraint === 'used_tokens_pkey'
+export const isTokenUsed = (error: unknown): boolean => violates(error, 'used_tokens_pkey')
 
 /** Removes tokens that expired more than `days` ago. Returns how many. */
 export function deleteExpiredTokens(sql: Queryable, days: number, limit: number): Promise<number> {
