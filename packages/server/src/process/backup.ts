@@ -212,14 +212,14 @@ async function copyIn(tx: Tx, header: TableHeader, input: AsyncIterator<string>)
 }
 
 async function revokeAll(tx: Tx): Promise<void> {
-  await tx`update api_keys set revoked_at = clock_timestamp() where revoked_at is null`
-  await tx`update refresh_tokens set revoked_at = clock_timestamp() where revoked_at is null`
-  await tx`update mail_tokens set voided_at = clock_timestamp() where used_at is null and voided_at is null`
+  await tx`update api_keys set revoked_at = statement_timestamp() where revoked_at is null`
+  await tx`update refresh_tokens set revoked_at = statement_timestamp() where revoked_at is null`
+  await tx`update mail_tokens set voided_at = statement_timestamp() where used_at is null and voided_at is null`
   // One may have been removed since, and which tokens were used since is not known. Older backups have none.
   if ((await listTables(tx)).some(({ table }) => table === 'issuers')) await tx`delete from issuers`
 }
 
 async function requireEmpty(tx: Tx): Promise<void> {
-  const [row] = await tx<{ used: boolean }[]>`select exists (select from tenants) as used`
+  const [row] = await tx<{ used: boolean }[]>`select exists (select 1 from tenants) as used`
   if (row?.used) throw new BackupError('the database is not empty: restore into a new one')
 }
