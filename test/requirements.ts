@@ -11,6 +11,7 @@ import { gatewayWires } from './requirements/gateway/gateway-wires.js'
 import { limits } from './requirements/limits.js'
 import { observe } from './requirements/observe.js'
 import { archive } from './requirements/operation/archive.js'
+import { asking } from './requirements/operation/asking.js'
 import { metrics } from './requirements/operation/metrics.js'
 import { people } from './requirements/operation/people.js'
 import { questions } from './requirements/operation/questions.js'
@@ -48,6 +49,7 @@ export const REQUIREMENTS = [
   ...inSection('metrics', metrics),
   ...inSection('people', people),
   ...inSection('people', questions),
+  ...inSection('people', asking),
   ...inSection('people', whatPeopleSee),
   ...inSection('gateway', gatewayWires),
 ]

@@ -36,6 +36,14 @@ export const DIAGNOSTIC_MEANINGS: Readonly<Record<DiagnosticType, string>> = {
   checkpoint_not_asked:
     'A call needs the approval of a person, and there was no way to ask one (`onCheckpoint` is not set): it was denied.',
   checkpoint_resolved: 'A person decided about a call, or the time was up.',
+  question_asked: 'people are asked about a call, on the page `url`',
+  question_answered: 'a person answered a question; `state` is `waiting` while more people have to say yes',
+  question_changed: 'a question was put again, such as after a change of the plan: answers to the one before are void',
+  question_ended: 'a question ended without its call: in time, or by what `cause` says',
+  question_unanswerable: 'too few people can answer what a rule asks: the call was blocked',
+  question_undelivered:
+    'no person who can answer was reached for five minutes; the question can be answered all the same',
+  ask_needs_service: 'a rule asks people, which only the server can do, and it does not decide: the call was blocked',
   option_clamped: 'A number given to `observe` is above its maximum, which is used instead.',
   option_ignored: 'An option given to `observe` is unknown, or its value cannot be used.',
   callback_error: 'A callback of the program failed.',

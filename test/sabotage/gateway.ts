@@ -158,7 +158,7 @@ export const gatewaySabotages: Bugs = {
   'packages/sdk/src/calls/find-proposed.ts': [
     {
       breaks: 'gateway.matched',
-      from: 'isMeant(call.toolName, call.callId) && equalValues(call.arguments, given)',
+      from: 'isMeant(call.toolName, call.callId) && meansCall(call, given)',
       to: 'isMeant(call.toolName, call.callId)',
     },
     {

@@ -1,5 +1,6 @@
 import type { RequirementId } from '../requirements.js'
 import { adapterSabotages } from './adapters.js'
+import { askingSabotages } from './asking.js'
 import { dashboardSabotages } from './dashboard.js'
 import { engineSabotages } from './engine.js'
 import { gatewaySabotages } from './gateway.js'
@@ -41,6 +42,7 @@ export const SABOTAGES: readonly Sabotage[] = [
   sessionSabotages,
   adapterSabotages,
   gatewaySabotages,
+  askingSabotages,
   serverSabotages,
   accountSabotages,
   peopleSabotages,

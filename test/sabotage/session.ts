@@ -80,8 +80,8 @@ export const sessionSabotages: Bugs = {
   'packages/sdk/src/calls/guard.ts': [
     {
       breaks: 'open-session.blocked-run-gives-remedy',
-      from: "    verdict.verdict === 'block' ? decision :",
-      to: "    verdict.verdict === 'allow' ? decision :",
+      from: "isParked || verdict.verdict === 'block'\n",
+      to: "isParked || verdict.verdict === 'allow'\n",
     },
     {
       breaks: 'session.kill',

@@ -8,9 +8,11 @@ export {
   type ConfigCondition,
   type EnforcementDecision,
   NotExecutedError,
+  type ParkedQuestion,
   ReplayConfigError,
   ReplayContractError,
   ReplayKillError,
+  ReplayParkedError,
   ReplayUnavailableError,
 } from './base/errors.js'
 export type { HealthSnapshot } from './base/health-snapshot.js'
@@ -26,6 +28,7 @@ export {
 } from './contracts/contracts.js'
 export { type ValidateOptions, validate } from './contracts/validate.js'
 export { type ObserveHandle, observe } from './observe/observe.js'
+export { type AskPeopleOptions, askPeople } from './options/ask-people.js'
 export { readEnvironment, type SdkEnvironment } from './options/environment.js'
 export type { ObserveOptions } from './options/observe-options.js'
 export type {
@@ -51,6 +54,8 @@ export { findSession, type SessionSearch } from './session/find-session.js'
 export { openSession } from './session/open-session.js'
 export { openSharedSession } from './session/open-shared-session.js'
 export { pinTools, type SeenTools } from './session/pin-tools.js'
+export type { AskedCall } from './session/propose-again.js'
+export type { Question, QuestionsWait, ResumedCall } from './session/questions.js'
 export { type ModelRequest, readModelRequest } from './session/read-model-request.js'
 export { replay } from './session/replay.js'
 export { ReplaySession } from './session/replay-session.js'

@@ -52,6 +52,7 @@ export function converse({ plan }: PreparedContracts, world: World): Conversatio
       captureLevel: 'redacted',
       principal: undefined,
       labels: [],
+      asks: null,
       salt: 'salt',
     },
   })

@@ -160,6 +160,7 @@ function caseOptions(run: Case, nowMs: () => number): { local: LocalSessionOptio
     captureLevel: 'redacted' as const,
     principal: run.principal,
     labels: run.labels,
+    asks: null,
     salt: 'case',
   }
   return {

@@ -13,6 +13,10 @@ export interface SdkProcess {
   begin(id: string, options: object, ...calls: string[]): Promise<string[]>
   /** Resolves to whether the tool ran. */
   run(id: string, call: string): Promise<boolean>
+  /** The ids and states of its questions to people. */
+  questions(id: string): Promise<[id: string, state: string][]>
+  /** Resolves to whether the tool ran. */
+  resume(id: string, question: string): Promise<boolean>
   flush(id: string): Promise<void>
   close(id: string): Promise<void>
   /** It stands still, in the middle of whatever it does. */
@@ -61,6 +65,8 @@ export async function startSdkProcess(): Promise<SdkProcess> {
       return propose(id, ...calls)
     },
     run: (id, call) => step('run', { id, call }),
+    questions: (id) => step('questions', { id }),
+    resume: (id, question) => step('resume', { id, question }),
     flush: (id) => step('flush', { id }),
     close: (id) => step('close', { id }),
     pause: () => void child.kill('SIGSTOP'),

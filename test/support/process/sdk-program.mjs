@@ -24,6 +24,8 @@ const STEPS = {
     return verdicts.map(({ verdict }) => verdict)
   },
   run: async ({ id, call }) => (await sessions.get(id).invoke({ callId: call })).ran,
+  questions: async ({ id }) => (await sessions.get(id).questions()).map(({ questionId, state }) => [questionId, state]),
+  resume: async ({ id, question }) => (await sessions.get(id).resume(question)).ran,
   flush: ({ id }) => sessions.get(id).flush(),
   close: ({ id }) => sessions.get(id).close(),
 }

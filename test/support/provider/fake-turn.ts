@@ -9,7 +9,7 @@ type Judge = (came: Came, asked: Asked) => Shown
 /** A turn that enforces what `judge` says of each answer, whatever the request. */
 export const fakeTurn = (provider: Provider, judge: Judge, mayRetry = false): Turn => ({
   mayRetry,
-  prepare: async (request) => ({ ...readRequest(provider, request), stance: 'enforce' }),
+  prepare: async (request) => ({ ...readRequest(provider, request, 'judged'), stance: 'enforce' }),
   judge: async (asked, came) => judge(came, asked),
   abandon: async () => {},
 })

@@ -146,7 +146,7 @@ function questionOf(
 }
 
 function tallyWith(tally: Tally, allowed: LadderResult, state: SessionState): Tally {
-  const { call, contract, argumentHash, keys, amounts, draws, checkpoints, consequences } = allowed
+  const { call, contract, argumentHash, keys, amounts, draws, triggers, consequences } = allowed
   const aggregates = new Map(amounts.added.map((added) => [added.slot, totalWith(added, state, tally)]))
   const counted = {
     tool: call.name,
@@ -156,7 +156,7 @@ function tallyWith(tally: Tally, allowed: LadderResult, state: SessionState): Ta
     newKeys: contract === null ? NO_NEW_KEYS : newKeys(contract.keeps, keys, state),
     consumes: consequences?.effects.consumes ?? [],
     reruns: contract === null ? [] : rerunsOf(contract.provides, consequences?.effects.witnesses ?? {}),
-    checkpoints: checkpoints.length,
+    checkpoints: triggers,
     shared: sharedWith(tally.shared, draws.draws),
   }
   return tallyCall(tally, counted, state)

@@ -7,6 +7,7 @@ import type { ReadResponse } from '../response/read-response.js'
 import { type ResponseView, viewResponse } from '../response/response-view.js'
 import type { ToolCall } from '../response/tool-call.js'
 import type { Tally } from '../state/tally.js'
+import { isUnanswered } from '../state/unanswered.js'
 import { type Asking, askingOf } from './asking.js'
 import { type Consequences, consequencesOf } from './call-effects.js'
 import { checkpointOf, triggeredCheckpoints } from './checkpoint.js'
@@ -18,7 +19,7 @@ import { type CallDraws, type Draw, drawsOf, NO_DRAWS } from './rules/draws.js'
 import type { AskedCheckpoint, CallContext, ResponseContext } from './rules/rule.js'
 import { applicable, sceneOf, unlessFailing } from './rules/scene.js'
 import { judgeSources, type SourceViolation } from './rules/sources.js'
-import { type AskedPeople, type Standing, standingOf } from './rules/standing.js'
+import { type AskedPeople, type Standing, standingOf, wasJudgedBefore } from './rules/standing.js'
 
 /** What the rules say of one call. */
 export interface LadderResult {
@@ -29,6 +30,8 @@ export interface LadderResult {
   readonly blocks: readonly Block[]
   /** Those that ask the program. */
   readonly checkpoints: readonly CheckpointTrigger[]
+  /** How many of the session's triggers it takes where it is allowed. */
+  readonly triggers: number
   /** Null: the call asks no people. */
   readonly asking: CallAsking | null
   readonly keys: CallContext['keys']
@@ -73,7 +76,9 @@ export function judgeCall(
   const contract = written === undefined ? null : applicable(written, choose)
   const pendingCallId = proposal.ids.pendingCallId(call.index)
   const isCompared = plan.session.session_limits?.loop_detection !== undefined
-  const isHashed = args !== null && (isCompared || state.refused !== undefined || proposal.keepsHashes !== false)
+  const isHashed =
+    args !== null &&
+    (isCompared || state.refused !== undefined || state.unanswered !== undefined || proposal.keepsHashes !== false)
   let argumentHash = isHashed ? saltedHash(salt, args) : null
   const keys = args === null || contract === null ? NO_KEYS : keysOf(contract, args, salt)
   const amounts = args === null || contract === null ? NO_AMOUNTS : amountsOf(contract, args, keys)
@@ -104,6 +109,7 @@ export function judgeCall(
         }
   const checkpoints = asking === null ? triggers : client
   const counted = asking === null || asking.standing.kind === 'new' ? triggers : client
+  const isAskedAgain = client.length > 0 && asksAgain(proposal, call.name, argumentHash, taken)
   const blocks = judgeByLadder(
     {
       tool: call.name,
@@ -121,6 +127,7 @@ export function judgeCall(
       draws,
       spends,
       checkpoints: counted.length === 0 ? NO_CHECKPOINTS : counted.map((trigger) => askedOf(written, trigger)),
+      triggers: counted.length - (isAskedAgain ? client.length : 0),
       standing: asking?.standing ?? null,
       sourceViolations,
       response,
@@ -130,7 +137,7 @@ export function judgeCall(
       shared,
       hours: choose(plan.hours),
       spent,
-      inputFailures: proposal.inputFailures?.get(call.name) ?? [],
+      inputFailures: wasJudgedBefore(asking?.standing ?? null) ? [] : (proposal.inputFailures?.get(call.name) ?? []),
       heldResources: proposal.heldResources ?? null,
     },
     proposal.offered,
@@ -144,12 +151,22 @@ export function judgeCall(
     pendingCallId,
     blocks,
     checkpoints,
+    triggers: isAskedAgain ? 0 : checkpoints.length,
     asking,
     keys,
     amounts,
     draws,
     consequences,
   }
+}
+
+/** Its program is still asking a person about the call. Of equal calls of a response that is one. */
+function asksAgain({ state, nowMs }: Proposal, tool: string, hash: string | null, taken: Set<string>): boolean {
+  if (hash === null || !isUnanswered(state, { tool, hash }, nowMs)) return false
+  const key = `${tool} ${hash}`
+  if (taken.has(key)) return false
+  taken.add(key)
+  return true
 }
 
 const NOBODY_ASKED = (client: readonly CheckpointTrigger[]): Asking => ({ people: null, triggers: 0, client })

@@ -50,7 +50,7 @@ export function judgeReceipts(batch: ReceiptBatch): ReceiptResult {
     return proof(receipt, call, batch, room)
   }
   const receipts = batch.receipts.map((receipt, index) => undoing(weigh(receipt, index), batch))
-  const next = applyReceipts(state, { type: 'receipts', at, body: { receipts, committed: false } })
+  const next = applyReceipts(state, { type: 'receipts', at, body: { receipts, committed: false } }, plan)
   const isStopped = state.status === 'KILLED' || state.status === 'COMPROMISED'
   const blocks = next.consecutiveBlocks
   const mostErrors = plan.session.session_limits?.circuit_breaker?.consecutive_errors
@@ -101,6 +101,8 @@ function stopped(receipt: Receipt, call: PendingCall, { plan, salt }: ReceiptBat
   if (receipt.outcome !== 'not_executed') return written
   const reason = receipt.block_reason ?? stoppedBy(call, receipt.approvals ?? [], plan)
   if (isRefused(call, receipt.approvals ?? [])) written.refused = true
+  const isAsked = receipt.unanswered === true && call.checkpoints.length > 0 && receipt.approvals === undefined
+  if (isAsked) written.unanswered = true
   return reason === null ? written : { ...written, block_reason: reason }
 }
 

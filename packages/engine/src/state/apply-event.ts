@@ -15,7 +15,7 @@ export function applyEvent(state: SessionState, event: SessionEvent, plan: Plan)
     case 'proposal':
       return applyProposal(state, event, plan)
     case 'receipts':
-      return applyReceipts(state, event)
+      return applyReceipts(state, event, plan)
     case 'turn_blocked':
       return blocked(state)
     case 'claimed':

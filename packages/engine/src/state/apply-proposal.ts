@@ -7,6 +7,7 @@ import { changeOpenings, countKeys, withoutProofs } from './kept-values.js'
 import { questionsAfter, triggersOf } from './questions.js'
 import type { RegisteredCall, SessionState } from './state.js'
 import { MINUTE_MS } from './state.js'
+import { isUnanswered, withoutUnanswered } from './unanswered.js'
 
 /** The part of a proposal event that changes the state: all but the prepared request that it consumed. */
 export type ProposalFacts = Omit<LedgerBody<'proposal'>, 'prepared_request_id' | 'prepared_digest'>
@@ -41,7 +42,13 @@ export function applyProposal(
   useUp(next, calls)
   next.recent = recentCalls(next, calls, limits?.loop_detection?.window ?? 0)
   next.recentTimes = recentTimes(next, at, calls.length, limits?.max_calls_per_minute ?? 0)
-  for (const { checkpoints } of calls) next.checkpointsTriggered += checkpoints.length
+  for (const { tool_name: tool, argument_hash: hash, checkpoints } of calls) {
+    if (checkpoints.length === 0) continue
+    // It was counted when a person was asked first.
+    if (isUnanswered(next, { tool, hash }, Date.parse(at)))
+      next.unanswered = withoutUnanswered(next.unanswered, { tool, hash })
+    else next.checkpointsTriggered += checkpoints.length
+  }
   next.open = {
     proposalId: body.proposal_id,
     cost: body.cost,

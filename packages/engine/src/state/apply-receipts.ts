@@ -1,14 +1,16 @@
 import { type Fact, type LedgerReceipt, LIMITS, type Opening, type SessionEvent } from '@countersign/protocol'
+import type { Plan } from '../contract/plan.js'
 import { addDecimals, subtractDecimals } from '../json/decimal.js'
 import { lookUp, setEntry } from '../json/look-up.js'
 import { copyState, type Mutable, pendingCall } from './copy-state.js'
 import { changeOpenings, countKeys, isForgettable, widen, withoutProofs } from './kept-values.js'
 import type { Extremes, OpenStep, PendingCall, SessionState } from './state.js'
+import { withUnanswered } from './unanswered.js'
 
 type ReceiptsEvent = Extract<SessionEvent, { type: 'receipts' }>
 
 /** Resolves calls. Once all calls of the step are resolved and one succeeded at its level, the step commits. */
-export function applyReceipts(state: SessionState, { body, at }: ReceiptsEvent): SessionState {
+export function applyReceipts(state: SessionState, { body, at }: ReceiptsEvent, plan: Plan): SessionState {
   if (state.open === null) return state
   const next = copyState(state)
   let open = state.open
@@ -22,6 +24,7 @@ export function applyReceipts(state: SessionState, { body, at }: ReceiptsEvent):
     if (receipt.argument_hash !== call.argument_hash) isTampered = true
     if (releasesBudget(call, receipt.outcome)) released.push(call)
     if (receipt.refused === true) refused.push(call)
+    if (receipt.unanswered === true) next.unanswered = withUnanswered(next.unanswered, [call], plan)
     takeOutcome(next, call, receipt)
     if (receipt.block_reason !== undefined) countBlock(next, open)
     open = resolved(open, call, receipt, own)

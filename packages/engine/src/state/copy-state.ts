@@ -35,6 +35,7 @@ export function copyState(state: SessionState): Mutable<SessionState> {
     offeredTools: state.offeredTools,
     checkpointsTriggered: state.checkpointsTriggered,
     refused: state.refused,
+    unanswered: state.unanswered,
     asks: state.asks,
     questions: state.questions,
     consecutiveBlocks: state.consecutiveBlocks,

@@ -53,6 +53,14 @@ export interface OpenStep {
  * All that a session remembers: plain JSON, bounded in size, and created only by `applyEvent`.
  * Records are keyed by untrusted names: read them with `lookUp`.
  */
+/** A call about which the program asked a person, and was parked before the answer. */
+export interface UnansweredCall {
+  readonly tool: string
+  readonly hash: string
+  /** Until then it may be proposed once more, without another trigger: the person is still being asked. */
+  readonly until: string
+}
+
 export interface SessionState {
   readonly agent: string | null
   readonly startedAt: string
@@ -96,6 +104,8 @@ export interface SessionState {
   readonly checkpointsTriggered: number
   /** Calls that a person has refused. Absent until there is one. */
   readonly refused?: readonly { readonly tool: string; readonly hash: string }[] | undefined
+  /** Calls that were parked before the person whom their program asked had answered. Absent until there is one. */
+  readonly unanswered?: readonly UnansweredCall[] | undefined
   /** Every checkpoint asks people. Absent: only those that say so. */
   readonly asks?: 'people' | undefined
   /** What people were asked. Absent until there is something. */

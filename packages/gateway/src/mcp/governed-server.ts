@@ -12,10 +12,11 @@ import {
 } from './message.js'
 import type { DefinitionPins } from './pins/definition-pins.js'
 import { envelopeOf, readToolCall } from './read-tool-call.js'
+import type { RequestStates } from './request-state.js'
 import type { HostCall, Stop, ToolCalls } from './tool-calls.js'
 import { createToolCatalog, toolsIn } from './tool-catalog.js'
 import { canonicalName, meantTool } from './tool-names.js'
-import { isModernRequest, refusedResult } from './tool-result.js'
+import { confirmationRequired, isModernRequest, opensUrls, refusedResult } from './tool-result.js'
 
 export interface GovernedServerOptions {
   /** Opened when it is first needed: hosts start servers only to ask which version they speak. */
@@ -24,6 +25,8 @@ export interface GovernedServerOptions {
   readonly server: string | null
   readonly calls: ToolCalls
   readonly pins: DefinitionPins
+  /** Null where no host is asked to confirm a call. */
+  readonly states?: RequestStates | null
   /** These tools of the server, as contracts name them, are run by the gateway alone. */
   readonly onTools?: (tools: readonly string[]) => void
 }
@@ -124,6 +127,7 @@ export function createGovernedServer(options: GovernedServerOptions): GovernedSe
     const isModern = isModernRequest(params)
     const refuse = (text: string): RpcResponse => resultFor(id, refusedResult(text, isModern))
     const read = readToolCall(params)
+    const state = options.states?.read(params.requestState) ?? null
     if (!read.ok) return errorFor(id, INVALID_PARAMS, `the call cannot be judged: ${read.problem}`)
     try {
       await readCatalog(request, link)
@@ -137,20 +141,33 @@ export function createGovernedServer(options: GovernedServerOptions): GovernedSe
       await readCatalog(request, link).catch(() => {})
       tool = meantTool(read.name, server, catalog.has)
     }
+    const name = canonical(tool ?? read.name)
+    const meant = { session: session().sessionId, tool: name, arguments: read.arguments }
+    if (state !== null && !(state.ok && state.isOf(meant))) return errorFor(id, INVALID_PARAMS, OTHER_STATE)
+    // What the gateway has asked the host is no matter of the server.
+    const { requestState: _state, inputResponses: _responses, ...own } = params
+    const sent = state === null ? params : own
     const call: HostCall = {
-      name: canonical(tool ?? read.name),
+      name,
       stopped: tool !== null && catalog.isChanged(tool) ? DEFINITION_CHANGED : null,
       arguments: read.arguments,
       offered: [...new Set([...catalog.names(), ...(tool === null ? [] : [tool])])].map(canonical),
       signal,
       run: (judged, runSignal) =>
         link.send(
-          { method: 'tools/call', params: { ...params, name: tool ?? read.name, arguments: judged as JsonObject } },
+          { method: 'tools/call', params: { ...sent, name: tool ?? read.name, arguments: judged as JsonObject } },
           runSignal,
         ),
     }
     const end = await calls.call(call)
-    return end.ran ? { ...end.response, id } : refuse(end.text)
+    if (end.ran) return { ...end.response, id }
+    const { question } = end
+    // A host that comes back before the answer would be asked again and again: it reads that the call waits.
+    const mayAsk = state === null && question?.confirms === true && opensUrls(params)
+    if (!mayAsk || question.url === null || !options.states) return refuse(end.text)
+    const requestState = options.states.seal({ ...meant, question: question.id }, Date.parse(question.expiresAt))
+    const message = `${name} needs your approval, question ${question.id}.`
+    return resultFor(id, confirmationRequired({ url: question.url, message, requestState }))
   }
 
   return {
@@ -229,6 +246,8 @@ async function readWholeList(link: ServerLink, { params }: RpcRequest): Promise<
   }
   throw new Error(`the list has more than ${MOST_PAGES} pages`)
 }
+
+const OTHER_STATE = 'requestState is that of another call, or too old: call the tool without it'
 
 /** Judged all the same, so that the ledger shows that it was stopped. */
 const DEFINITION_CHANGED: Stop = {

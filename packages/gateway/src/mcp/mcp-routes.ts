@@ -5,6 +5,7 @@ import type { SessionPool } from '../wire/session-pool.js'
 import { createMcpRoute } from './mcp-route.js'
 import { choosePins, type PinPlaces } from './pins/choose-pins.js'
 import type { DefinitionPins } from './pins/definition-pins.js'
+import { createRequestStates } from './request-state.js'
 
 export interface McpRouteParts extends SessionParts {
   /** Sends requests to the MCP servers. */
@@ -24,6 +25,7 @@ export function createMcpRoutes(settings: GatewaySettings, parts: McpRouteParts,
     fetch: parts.upstream,
     idleMs: settings.upstreamSeconds * 1_000,
     maxBytes: settings.maxBodyMb * 1024 * 1024,
+    states: isEnforced(settings) ? createRequestStates(apiKey) : null,
     requiresProposal: settings.requireProposal && isEnforced(settings),
     pins(agent, server) {
       const key = `${agent}\n${server}`

@@ -4,6 +4,7 @@ import { namedBy, principalToken, sameOrFirst } from '../base/principal-header.j
 import { namedSession } from '../base/session-header.js'
 import { createGovernedServer, type GovernedServer } from './governed-server.js'
 import type { DefinitionPins } from './pins/definition-pins.js'
+import type { RequestStates } from './request-state.js'
 import { createToolCalls, type ToolCalls } from './tool-calls.js'
 
 /** What of a request says which session it belongs to. */
@@ -27,6 +28,8 @@ export interface McpSessionsOptions {
   readonly pins: (agent: string, server: string) => DefinitionPins
   /** Only calls that a model proposed in the session are run. */
   readonly requiresProposal: boolean
+  /** Hosts are asked to confirm calls; null where they are not. */
+  readonly states?: RequestStates | null
 }
 
 /** What the hosts of one session share. */
@@ -54,6 +57,7 @@ export function createMcpSessions({
   endSession,
   pins,
   requiresProposal,
+  states = null,
 }: McpSessionsOptions): McpSessions {
   const hosted = new Map<string, Hosted>()
   const ofProcess = randomUUID()
@@ -96,7 +100,7 @@ export function createMcpSessions({
       if (namedSession(clues.headers) !== null) hostedHere.isNamed = true
       const known = servers.get(server)
       if (known !== undefined) return known
-      const made = createGovernedServer({ session, server, calls, pins: pins(agent, server) })
+      const made = createGovernedServer({ session, server, calls, pins: pins(agent, server), states })
       servers.set(server, made)
       return made
     },

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import type { BlockReason } from '@countersign/protocol'
 import {
+  type AskVerdict,
   type CallBatches,
   NotExecutedError,
   ReplayUnavailableError,
@@ -35,7 +36,16 @@ export interface HostCall {
 /** The server's answer, or what the model is told in its place. */
 export type CallEnd =
   | { readonly ran: true; readonly response: RpcResponse }
-  | { readonly ran: false; readonly text: string }
+  | { readonly ran: false; readonly text: string; readonly question?: PeopleQuestion }
+
+/** What people are asked about a call that has not run. */
+export interface PeopleQuestion {
+  readonly id: string
+  readonly url: string | null
+  readonly expiresAt: string
+  /** The person for whom the host works may answer it. */
+  readonly confirms: boolean
+}
 
 /** The calls of one session, of all its hosts and servers, judged and run. */
 export interface ToolCalls {
@@ -81,7 +91,7 @@ export function createToolCalls({ session: open, requiresProposal = false }: Too
     if (session === current?.session) return current
     const isMeant = meantIn(session)
     const batches = session.batches<ShownHostCall>({
-      ...{ provider: 'mcp', model: MODEL, gatherMs: GATHER_MS },
+      ...{ provider: 'mcp', model: MODEL, gatherMs: GATHER_MS, runs: 'judged' },
       proposals: { isMeant: ({ host }, tool, callId) => isMeant(host, tool, callId), isOfModel },
     })
     current = { session, batches }
@@ -95,7 +105,9 @@ export function createToolCalls({ session: open, requiresProposal = false }: Too
       const { name, arguments: args, offered, signal } = host
       const id = `${OWN_ID}${randomUUID()}`
       try {
-        const { callId } = await batches.judge({ id, name, arguments: args, offered, agent: '', signal, host })
+        const verdict = await batches.judge({ id, name, arguments: args, offered, agent: '', signal, host })
+        if (verdict.verdict === 'ask' && verdict.asks === 'people') return waits(verdict)
+        const { callId } = verdict
         const stopped = host.stopped ?? (requiresProposal && callId === id ? NOT_PROPOSED : null)
         return await runCall(session, callId, { ...host, stopped })
       } catch (error) {
@@ -118,6 +130,13 @@ const NOT_PROPOSED: Stop = {
   reason: 'execution_constraint_violated',
   why: 'no model has proposed this call in the session, and the gateway runs only what a model proposed: let the model call it',
 }
+
+function waits({ id, url, confirms, result, decision }: AskVerdict): CallEnd {
+  const expiresAt = decision?.question?.expires_at ?? ''
+  return { ran: false, text: `${result} ${AGAIN}`, question: { id, url, confirms, expiresAt } }
+}
+
+const AGAIN = 'Once a person has answered, call it again with the same arguments.'
 
 const refused = (text: string): CallEnd => ({ ran: false, text })
 
@@ -145,7 +164,7 @@ async function runCall(session: Session<unknown>, callId: string, call: HostCall
   try {
     const done = await session.invoke({ callId, run, args: call.arguments, exclusive: isOfModel(callId) })
     if (!done.ran) return refused(done.result)
-    return answered(response, call.name)
+    return withNote(answered(response, call.name), done.note)
   } catch (error) {
     if (stopped !== null && response === null) return refused(blockedText(call.name, stopped))
     if (error instanceof ReplayUnavailableError) return notRun(call.name, error)
@@ -162,6 +181,15 @@ const answered = (response: RpcResponse | null, name: string): CallEnd =>
   response === null ? refused(`${name} gave no answer`) : { ran: true, response }
 
 const notRun = (name: string, error: unknown): CallEnd => refused(`${name} did not run: ${messageOf(error)}`)
+
+/** The model reads what a person changed beside the result. */
+function withNote(end: CallEnd, note: string | null): CallEnd {
+  if (note === null || !end.ran || end.response.result === null) return end
+  const { result } = end.response
+  const content = Array.isArray(result.content) ? result.content : []
+  const noted = { ...result, content: [...content, { type: 'text', text: note }] }
+  return { ran: true, response: { ...end.response, result: noted } }
+}
 
 /** A model reads it. */
 function messageOf(error: unknown): string {

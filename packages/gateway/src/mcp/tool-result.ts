@@ -43,3 +43,25 @@ const VERSION_KEY = 'io.modelcontextprotocol/protocolVersion'
 /** Since 2026-07-28 every request says its version; before, the connection has one. */
 export const isModernRequest = ({ _meta: meta }: JsonObject): boolean =>
   isObject(meta) && typeof meta[VERSION_KEY] === 'string'
+
+const CAPABILITIES_KEY = 'io.modelcontextprotocol/clientCapabilities'
+
+/** Whether the host lets its user open a page: a form of its own proves nothing about who answers. */
+export function opensUrls({ _meta: meta }: JsonObject): boolean {
+  if (!isObject(meta) || !isObject(meta[CAPABILITIES_KEY])) return false
+  const { elicitation } = meta[CAPABILITIES_KEY]
+  return isObject(elicitation) && isObject(elicitation.url)
+}
+
+interface Confirmation {
+  readonly url: string
+  readonly message: string
+  readonly requestState: string
+}
+
+/** Since 2026-07-28: the host shows its user the page on which they answer, and calls again. */
+export const confirmationRequired = ({ url, message, requestState }: Confirmation): JsonObject => ({
+  resultType: 'input_required',
+  inputRequests: { approval: { method: 'elicitation/create', params: { mode: 'url', message, url } } },
+  requestState,
+})

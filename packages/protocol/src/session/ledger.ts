@@ -110,6 +110,8 @@ export const ledgerReceiptSchema = z.strictObject({
   block_reason: blockReasonSchema.optional(),
   /** A person refused the call. Older ledgers do not say so, and their calls may be asked about again. */
   refused: z.literal(true).optional(),
+  /** Its program still asks a person about the call, which may be proposed once more without another trigger. */
+  unanswered: z.literal(true).optional(),
   /** Bindings and envelopes taken from the outputs; precondition keys whose with_output held. */
   binds: z.record(z.string(), factSchema),
   establishes: z.record(z.string(), decimalSchema),

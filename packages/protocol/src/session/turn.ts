@@ -215,6 +215,8 @@ const receiptFields = z.strictObject({
   approvals: z.array(approvalSchema).max(LIMITS.checkpointTriggersPerSession).optional(),
   /** Why the client did not run an allowed call after all. Goes with outcome not_executed. */
   block_reason: blockReasonSchema.optional(),
+  /** The program still asks a person about the call, which may be proposed once more. Goes with outcome not_executed. */
+  unanswered: z.literal(true).optional(),
 })
 
 /** A receipt that claims more than it shows would be stored and never commit; it is refused, with the field to add. */
@@ -222,6 +224,9 @@ export const receiptSchema = receiptFields.superRefine((receipt, { addIssue }) =
   const refuse = (field: keyof Receipt, message: string): void => addIssue({ code: 'custom', path: [field], message })
   if (receipt.block_reason !== undefined && receipt.outcome !== 'not_executed') {
     refuse('block_reason', 'goes with outcome not_executed only')
+  }
+  if (receipt.unanswered === true && receipt.outcome !== 'not_executed') {
+    refuse('unanswered', 'goes with outcome not_executed only')
   }
   if (receipt.evidence_level !== 'executed' || receipt.outcome !== 'succeeded') return
   for (const field of ['started_at', 'finished_at'] as const) {

@@ -5,7 +5,18 @@ import type { SessionTurn, TurnInput } from '../session/session-turn.js'
 /** What an adapter needs of a session. */
 export type GovernedSession = Pick<
   Session<unknown>,
-  'sessionId' | 'prepare' | 'batches' | 'verdictOf' | 'invoke' | 'settle' | 'answer' | 'addTools'
+  | 'sessionId'
+  | 'prepare'
+  | 'batches'
+  | 'verdictOf'
+  | 'invoke'
+  | 'settle'
+  | 'answer'
+  | 'addTools'
+  | 'questions'
+  | 'questionOf'
+  | 'withdraw'
+  | 'proposeAgain'
 >
 
 /** The time that the contract gives the tool was up: the tool has not said how it ended. */

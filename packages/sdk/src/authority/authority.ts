@@ -122,6 +122,10 @@ export interface ProposalRequest {
   readonly capture?: ProposalCapture | undefined
   /** Ids by which a later request of the conversation can find the session. */
   readonly findBy?: readonly string[] | undefined
+  /** Questions to people whose answers the calls use, by call. */
+  readonly redeems?: ReadonlyMap<string, string> | undefined
+  /** Whose arguments run: those that were judged, or, by default, the model's own, which no answer edits. */
+  readonly runs?: 'judged' | 'own' | undefined
 }
 
 export interface ProposalVerdict {

@@ -8,6 +8,8 @@ export interface OpenCall extends DecidedCall {
   readonly callId: string
   readonly toolName: string
   readonly arguments: JsonObject
+  /** As the model wrote them, where a person changed them: by these the program says which call it means. */
+  readonly proposed?: Readonly<Record<string, unknown>> | undefined
   /** Of a custom tool, which takes a text: the argument `input`. */
   readonly takesText: boolean
   readonly decision: Decision

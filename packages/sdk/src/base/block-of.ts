@@ -1,4 +1,4 @@
-import { type EnforcementDecision, ReplayContractError } from './errors.js'
+import { type EnforcementDecision, ReplayContractError, ReplayParkedError } from './errors.js'
 import { isObject, type JsonObject } from './json-object.js'
 
 /** Errors wrap each other a few times, not hundreds. */
@@ -17,10 +17,20 @@ export function blockOf(error: unknown): ReplayContractError | null {
     if (!isObject(found) || seen.has(found)) continue
     seen.add(found)
     const decision = decisionIn(found)
-    if (decision !== null) return new ReplayContractError(messageIn(found, error), decision, { cause: error })
+    if (decision !== null) return blockedBy(messageIn(found, error), decision, found, error)
     waiting.push(...behind(found))
   }
   return null
+}
+
+function blockedBy(
+  message: string,
+  decision: EnforcementDecision,
+  { questions }: JsonObject,
+  cause: unknown,
+): ReplayContractError {
+  if (!Array.isArray(questions)) return new ReplayContractError(message, decision, { cause })
+  return new ReplayParkedError(message, decision, questions, { cause })
 }
 
 /** Where clients and frameworks put what an error came from. */

@@ -65,12 +65,32 @@ export interface DiagnosticEvents {
   checkpoint_not_asked: { session_id: string; tool_name: string; detail: string }
   /** A person decided about a call, or the time was up. */
   checkpoint_resolved: { session_id: string; checkpoint_id: string; tool_name: string; decision: string }
+  /** people are asked about a call, on the page `url` */
+  question_asked: QuestionEvent & { url: string; expires_at: string }
+  /** a person answered a question; `state` is `waiting` while more people have to say yes */
+  question_answered: QuestionEvent & { state: 'waiting' | 'approved' | 'denied'; have: number; needed: number }
+  /** a question was put again, such as after a change of the plan: answers to the one before are void */
+  question_changed: QuestionEvent & { expires_at: string }
+  /** a question ended without its call: in time, or by what `cause` says */
+  question_ended: QuestionEvent & { state: 'expired' | 'withdrawn'; cause: string | null }
+  /** too few people can answer what a rule asks: the call was blocked */
+  question_unanswerable: { session_id: string; tool_name: string; detail: string }
+  /** no person who can answer was reached for five minutes; the question can be answered all the same */
+  question_undelivered: QuestionEvent & { url: string }
+  /** a rule asks people, which only the server can do, and it does not decide: the call was blocked */
+  ask_needs_service: { session_id: string; tool_name: string; detail: string }
   /** A number given to `observe` is above its maximum, which is used instead. */
   option_clamped: { option: string; given: number; used: number }
   /** An option given to `observe` is unknown, or its value cannot be used. */
   option_ignored: { option: string; detail: string }
   /** A callback of the program failed. */
   callback_error: { callback: string; detail: string }
+}
+
+interface QuestionEvent {
+  session_id: string
+  question_id: string
+  tool_name: string
 }
 
 /** The name of a diagnostic event. */

@@ -31,6 +31,35 @@ export interface EnforcementDecision {
   readonly blocked: readonly Decision[]
 }
 
+/** A question to people about a call, which outlives the process that asked it. */
+export interface ParkedQuestion {
+  /** Names the question, here and in the dashboard. */
+  readonly questionId: string
+  /** The page on which people answer it; null where the server could not be asked for it. */
+  readonly url: string | null
+  /** The tool that waits. */
+  readonly tool: string
+  /** Until when people can answer, as ISO 8601. */
+  readonly expiresAt: string
+}
+
+/** Calls wait for people, and nothing of the answer was let through: resume them with `session.resume`. */
+export class ReplayParkedError extends ReplayContractError {
+  override readonly name = 'ReplayParkedError'
+  /** What people are asked. */
+  readonly questions: readonly ParkedQuestion[]
+
+  constructor(
+    message: string,
+    decision: EnforcementDecision,
+    questions: readonly ParkedQuestion[],
+    options?: ErrorOptions,
+  ) {
+    super(message, decision, options)
+    this.questions = questions
+  }
+}
+
 /** The server could not decide and `onError` is `block`, so nothing is allowed. */
 export class ReplayUnavailableError extends ReplayContractError {
   override readonly name = 'ReplayUnavailableError'

@@ -1,4 +1,4 @@
-import { equalValues, saltedHash, triggeredCheckpoints } from '@countersign/engine'
+import { saltedHash, triggeredCheckpoints } from '@countersign/engine'
 import type { Decision, JsonObject, PendingCallView } from '@countersign/protocol'
 import type { OpenCall } from '../authority/open-calls.js'
 import { deepFreeze } from '../base/deep-freeze.js'
@@ -6,6 +6,7 @@ import { isObject } from '../base/json-object.js'
 import { jsonOf } from '../base/written-json.js'
 import type { SessionContext } from '../session/core/session-context.js'
 import { allowVerdict, type CallVerdict } from '../session/core/verdicts.js'
+import { isMeant as meansCall } from './match-call.js'
 
 /** Whether the model's call of this tool, under this id, may be the one that is made. */
 export type IsMeant = (toolName: string, callId: string) => boolean
@@ -14,7 +15,7 @@ export type IsMeant = (toolName: string, callId: string) => boolean
 export function findProposed({ calls, verdicts }: SessionContext, isMeant: IsMeant, args: unknown): CallVerdict | null {
   const given = jsonOf(args === undefined ? {} : args)
   if (given === undefined) return null
-  const open = calls.allowed().find((call) => isMeant(call.toolName, call.callId) && equalValues(call.arguments, given))
+  const open = calls.allowed().find((call) => isMeant(call.toolName, call.callId) && meansCall(call, given))
   return open === undefined ? verdicts.refused(isMeant, given) : allowVerdict(open)
 }
 
@@ -51,7 +52,7 @@ export async function findElsewhere(session: SessionContext, isMeant: IsMeant, a
       isMeant(call.tool_name, call.call_id) &&
       call.argument_hash === hash,
   )
-  if (found === undefined || asksPerson(session, found, given)) {
+  if (found === undefined || asksProgram(session, found, given)) {
     const [meant, ...others] = calls.allowed().filter((call) => isMeant(call.toolName, call.callId))
     // The only call that may be meant, with other arguments: what the conversation says of it is no result of it.
     if (meant !== undefined && others.length === 0) meant.refused = true
@@ -70,11 +71,21 @@ const isFree = ({ state, claimed, checkpoint_required }: PendingCallView): boole
   state === 'pending' && claimed !== true && !checkpoint_required
 
 /** The process that judged the call asks the person, and knows the answer. */
-const asksPerson = (
-  { authority }: SessionContext,
+function asksProgram(
+  { authority, settings }: SessionContext,
   { tool_name: tool, pending_call_id: idPrefix }: PendingCallView,
   args: JsonObject,
-): boolean => triggeredCheckpoints(authority().plan, { tool, arguments: args, idPrefix }, []).length > 0
+): boolean {
+  const { plan } = authority()
+  // What asks people was answered before the call was allowed.
+  if (settings.asks !== null || plan.session.ask !== undefined) return false
+  const triggered = triggeredCheckpoints(plan, { tool, arguments: args, idPrefix }, [])
+  const checkpoints = plan.contracts.get(tool)?.checkpoints ?? []
+  return triggered.some(({ checkpoint_id }) => {
+    const index = Number(checkpoint_id.slice(checkpoint_id.lastIndexOf('#') + 1))
+    return checkpoints[index]?.definition.ask === undefined
+  })
+}
 
 function openCallOf({ authority }: SessionContext, call: PendingCallView, args: JsonObject): OpenCall {
   const { call_id, tool_name, pending_call_id, argument_hash, idempotency_key } = call

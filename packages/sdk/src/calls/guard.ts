@@ -5,9 +5,10 @@ import { blockedDecision } from '../authority/blocked-decision.js'
 import type { OpenCall } from '../authority/open-calls.js'
 import { notExecuted } from '../authority/receipts.js'
 import { messageOf } from '../base/diagnostics.js'
-import { ReplayContractError, ReplayUnavailableError } from '../base/errors.js'
+import { ReplayContractError, ReplayParkedError, ReplayUnavailableError } from '../base/errors.js'
 import { enforcementOf } from '../session/core/gate.js'
 import type { SessionContext } from '../session/core/session-context.js'
+import { NOT_APPROVED_YET } from '../session/core/verdicts.js'
 import { type CalledTool, matchCall } from './match-call.js'
 
 /**
@@ -95,15 +96,14 @@ export function notAllowed(session: SessionContext, invocation: CalledTool): Rep
     return noAllowedCall(session, invocation)
   }
   const { decision, toolName } = verdict
-  const stopped =
-    verdict.verdict === 'block' ? decision : blockedDecision(decision, 'checkpoint_denied', NOT_APPROVED_YET)
-  return new ReplayContractError(
-    `${toolName} did not run: ${stopped.remedy ?? ''}`,
-    enforcementOf([stopped], 'reject_all'),
-  )
+  const isParked = verdict.verdict === 'ask' && verdict.asks === 'people'
+  const isDecided = isParked || verdict.verdict === 'block'
+  const stopped = isDecided ? decision : blockedDecision(decision, 'checkpoint_denied', NOT_APPROVED_YET)
+  const said = `${toolName} did not run: ${stopped.remedy ?? ''}`
+  const enforcement = enforcementOf([stopped], 'reject_all')
+  if (isParked) return new ReplayParkedError(said, enforcement, session.questions.parked([stopped]))
+  return new ReplayContractError(said, enforcement)
 }
-
-const NOT_APPROVED_YET = 'The call needs the approval of a person, and is not approved yet.'
 
 export function argumentsDiffer(
   session: SessionContext,

@@ -36,7 +36,8 @@ export function wrapTools(
 
 /** The tool ran and gave this, or why it did not run. What the tool itself throws is thrown on. */
 export type ToolRun =
-  | { readonly ran: true; readonly result: unknown }
+  /** `note` is what the model reads beside the result of a call that a person has changed; null for any other. */
+  | { readonly ran: true; readonly result: unknown; readonly note: string | null }
   /** `result` is what the model is told in place of the tool's result. */
   | { readonly ran: false; readonly result: string; readonly error: ReplayContractError }
 
@@ -56,7 +57,7 @@ export async function invoke(session: SessionContext, given: ToolInvocation): Pr
   const match = matchCall(calls.allowed(), invocation)
   if (match.call === null) {
     if (session.stance(decider(session)) !== 'enforce')
-      return { ran: true, result: await runUnjudged(invocation, session) }
+      return { ran: true, result: await runUnjudged(invocation, session), note: null }
     if (match.meant === null) return refused(notAllowed(session, invocation))
     session.notes.argumentsDiffer(invocation.tool, match.changed, false)
     await settle(match.meant, notExecuted(match.meant, 'execution_constraint_violated'), session)
@@ -86,7 +87,8 @@ export async function invoke(session: SessionContext, given: ToolInvocation): Pr
   // A session that ended meanwhile has reported the call as unknown.
   if (call.state === 'running') await settle(call, receipt, session)
   if ('thrown' in execution) throw execution.thrown
-  return { ran: true, result: evidence.result }
+  const note = call.proposed === undefined ? null : session.questions.ranEdited(call)
+  return { ran: true, result: evidence.result, note }
 }
 
 const reasonIn = ({ thrown }: Ran): BlockReason | null => (thrown instanceof NotExecutedError ? thrown.reason : null)

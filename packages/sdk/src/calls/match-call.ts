@@ -21,18 +21,25 @@ export function matchCall(allowed: readonly OpenCall[], { tool, args, callId }: 
   const candidates = allowed.filter((call) => call.toolName === tool && (callId === null || call.callId === callId))
   const other = candidates.length > 0 ? undefined : allowed.find((call) => call.callId === callId)
   if (other !== undefined) return { call: null, meant: other, changed: [TOOL] }
-  const same = candidates.find((call) => readingsOf(args, call).some((reading) => equalValues(call.arguments, reading)))
+  const same = candidates.find((call) => readingsOf(args, call).some((reading) => isMeant(call, reading)))
   if (same !== undefined) return { call: same, edited: NONE }
   const [meant, ...others] = candidates
   if (meant === undefined || others.length > 0) return { call: null, meant: null, changed: NONE }
   const [given] = readingsOf(args, meant)
-  const { edited, changed } = differencesOf(meant.arguments, given)
+  const { edited, changed } = differencesOf(meantArguments(meant), given)
   // Without an id nothing but equal arguments says which call is meant.
   if (changed.length > 0 || callId === null) return { call: null, meant, changed: [...changed, ...edited] }
   return { call: meant, edited }
 }
 
 const NONE: readonly string[] = []
+
+/** Those that the model wrote: a person may have set others in their place. */
+const meantArguments = (call: OpenCall): JsonObject => (call.proposed as JsonObject | undefined) ?? call.arguments
+
+/** Whether a program that passes these arguments means the call. */
+export const isMeant = (call: OpenCall, given: JsonValue): boolean =>
+  equalValues(meantArguments(call), given) || equalValues(call.arguments, given)
 
 interface Differences {
   readonly edited: string[]

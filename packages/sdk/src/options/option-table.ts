@@ -206,7 +206,10 @@ export const OPTIONS = {
     onNarrow: { kind: callback, doc: 'Called when tools were removed from a request.' },
     diagnostics: { kind: callback, defaultsTo: 'warnings on the console', doc: 'Called with diagnostic events.' },
     labels: { kind: orNull(labelList), doc: 'Labels of the session from its start.' },
-    onCheckpoint: { kind: callback, doc: 'Asks a person to approve a call. Required if a contract has a checkpoint.' },
+    onCheckpoint: {
+      kind: callback,
+      doc: 'Asks a person to approve a call, or `askPeople()`, which asks the members of the tenant. Required if a contract has a checkpoint without `ask`.',
+    },
     workflow: { kind: objectLike('{ workflowId, role }'), doc: 'The workflow and the role of the session in it.' },
     onInDoubt: {
       kind: callback,

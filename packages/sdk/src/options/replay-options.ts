@@ -46,6 +46,11 @@ export interface ToolInvocation {
   readonly exclusive?: boolean
   /** Who approved a call with an open question, where the session did not ask by itself. */
   readonly approvedBy?: string | null
+  /**
+   * Who approves for a framework, where another process has asked about the call: a framework runs it only once it was
+   * approved there.
+   */
+  readonly approver?: string
   /** Aborted where the call is given up. Its tool has a moment to say how it ended; then that is unknown. */
   readonly signal?: AbortSignal | undefined
 }
@@ -228,7 +233,10 @@ export interface ReplayOptions<Tools extends ToolMap = ToolMap> {
   diagnostics?: DiagnosticsCallback
   /** Labels of the session from its start. */
   labels?: readonly string[]
-  /** Asks a person to approve a call. Required if a contract has a checkpoint. */
+  /**
+   * Asks a person to approve a call, or `askPeople()`, which asks the members of the tenant. Required if a contract has
+   * a checkpoint without `ask`.
+   */
   onCheckpoint?: (request: ApprovalRequest) => Promise<ApprovalResponse> | ApprovalResponse
   /** The workflow and the role of the session in it. */
   workflow?: WorkflowOptions

@@ -1,5 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import {
+  type ApprovalRequest,
+  type ApprovalResponse,
   type CaptureLevel,
   type Contract,
   type Environment,
@@ -11,6 +13,7 @@ import {
 import { ReplayConfigError, ReplayUnavailableError } from '../base/errors.js'
 import { type Exchange, exchangeBy } from '../base/exchange.js'
 import { isPrepared, type PreparedContracts } from '../contracts/contracts.js'
+import { waitSecondsOf } from './ask-people.js'
 import { refuseWrongOptions } from './check-options.js'
 import { addressProblem, DEFAULT_BASE_URL, environmentOf, type SdkEnvironment } from './environment.js'
 import { OPTIONS } from './option-table.js'
@@ -25,18 +28,19 @@ import type {
 } from './replay-options.js'
 import { type JoinedWorkflow, readWorkflowOption } from './workflow-settings.js'
 
-type OptionalName =
-  | 'contractsDir'
-  | 'sessionYamlPath'
-  | 'store'
-  | 'onBlock'
-  | 'onNarrow'
-  | 'diagnostics'
-  | 'onCheckpoint'
-  | 'onInDoubt'
+/** Asks a person about one checkpoint of a call. */
+export type OnCheckpoint = (request: ApprovalRequest) => Promise<ApprovalResponse> | ApprovalResponse
+
+type OptionalName = 'contractsDir' | 'sessionYamlPath' | 'store' | 'onBlock' | 'onNarrow' | 'diagnostics' | 'onInDoubt'
 
 /** The options with every value checked and every default filled in. */
 export interface ReplaySettings extends Pick<ReplayOptions, OptionalName> {
+  /** Absent: the program has no callback. */
+  readonly onCheckpoint?: OnCheckpoint
+  /** Every checkpoint asks people; null: those that say so. */
+  readonly asks: 'people' | null
+  /** How long a model call waits for people. */
+  readonly waitSeconds: number
   readonly contracts: readonly Contract[] | PreparedContracts | null
   readonly agent: string | null
   readonly sessionId: string
@@ -111,8 +115,13 @@ export function readReplayOptions(options: ReplayOptions, env: SdkEnvironment): 
     watchesOnly: options.mode === 'shadow' || options.mode === 'log-only',
     onError: options.onError ?? DEFAULTS.onError.default,
   })
+  const { onCheckpoint } = options
+  const waitSeconds = waitSecondsOf(onCheckpoint)
   return {
     ...optionalSettings(options, workflow),
+    ...(waitSeconds === null && onCheckpoint && { onCheckpoint }),
+    asks: waitSeconds === null ? null : 'people',
+    waitSeconds: waitSeconds ?? 0,
     contracts: contractsOf(options.contracts),
     agent: options.agent ?? null,
     sessionId: options.sessionId ?? `ses_${randomUUID()}`,
@@ -168,13 +177,12 @@ function refuseGate({ gate, tools }: ReplayOptions): void {
 
 /** Only those that were given: an absent callback stays absent. */
 function optionalSettings(options: ReplayOptions, workflow: JoinedWorkflow | null): Pick<ReplaySettings, OptionalName> {
-  const { onBlock, onNarrow, diagnostics, onCheckpoint, onInDoubt, contractsDir, store } = options
+  const { onBlock, onNarrow, diagnostics, onInDoubt, contractsDir, store } = options
   const sessionYamlPath = options.sessionYamlPath ?? workflow?.sessionYamlPath
   return {
     ...(onBlock && { onBlock }),
     ...(onNarrow && { onNarrow }),
     ...(diagnostics && { diagnostics }),
-    ...(onCheckpoint && { onCheckpoint }),
     ...(onInDoubt && { onInDoubt }),
     ...(store && { store }),
     ...(contractsDir !== undefined && { contractsDir }),

@@ -27,6 +27,8 @@ export interface BatchOptions<Call extends ShownCall> {
   readonly provider: string
   /** The model that they see. */
   readonly model: string
+  /** `own` where the runtime passes the arguments that it showed: then no person can change them. */
+  readonly runs: 'judged' | 'own'
   /** The runtime shows the calls of one answer within this time. */
   readonly gatherMs: number
   /**
@@ -75,7 +77,7 @@ interface Running<Call> {
 export function createCallBatches<Call extends ShownCall>(
   session: SessionContext,
   { prepare }: TurnMaker,
-  { provider, model, gatherMs, patienceMs, proposals }: BatchOptions<Call>,
+  { provider, model, runs: whose, gatherMs, patienceMs, proposals }: BatchOptions<Call>,
 ): CallBatches<Call> {
   const waiting = new Map<string, Waiting<Call>[]>()
   const running = new Map<string, Running<Call>>()
@@ -129,7 +131,8 @@ export function createCallBatches<Call extends ShownCall>(
     // A session gives every call an outcome before its next turn: that of these is unknown.
     for (const [id, { isPassedBy }] of running) if (isPassedBy) isOver(id)
     const tools = [...new Set(batch.flatMap(({ call }) => call.offered ?? [call.name]))]
-    const begin = () => prepare({ provider, model, tools, ...(proposals && { waitsFor: proposals.isOfModel }) })
+    const begin = () =>
+      prepare({ provider, model, tools, runs: whose, ...(proposals && { waitsFor: proposals.isOfModel }) })
     try {
       const turn = await begin().catch(async (error: unknown) => {
         if (!(error instanceof CallsWaitingError)) throw error
@@ -152,7 +155,7 @@ export function createCallBatches<Call extends ShownCall>(
   const decided = ({ call, resolve, reject }: Waiting<Call>, verdict: CallVerdict | undefined): void => {
     if (verdict?.callId === call.id) {
       // One that the runtime has given up meanwhile does not run: nothing will be heard of it.
-      if (verdict.verdict !== 'block' && !isLeft(call)) runs(call)
+      if (mayRun(verdict) && !isLeft(call)) runs(call)
       resolve(verdict)
     } else reject(new Error('nothing was decided about it'))
   }
@@ -195,6 +198,10 @@ export function createCallBatches<Call extends ShownCall>(
     },
   }
 }
+
+/** One that people are asked about does not run: it is made again. */
+const mayRun = (verdict: CallVerdict): boolean =>
+  verdict.verdict === 'allow' || (verdict.verdict === 'ask' && verdict.asks === 'program')
 
 const isLeft = ({ signal }: ShownCall): boolean => signal?.aborted === true
 

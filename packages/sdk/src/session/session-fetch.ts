@@ -1,4 +1,10 @@
-import { ReplayConfigError, ReplayContractError, ReplayKillError, ReplayUnavailableError } from '../base/errors.js'
+import {
+  ReplayConfigError,
+  ReplayContractError,
+  ReplayKillError,
+  ReplayParkedError,
+  ReplayUnavailableError,
+} from '../base/errors.js'
 import { isObject, type JsonObject } from '../base/json-object.js'
 import { isClientStream, readableOf } from '../clients/client-stream.js'
 import { type Endpoint, endpointOf } from '../clients/endpoints.js'
@@ -236,4 +242,5 @@ const problemOf = (error: Refusal): JsonObject => ({
   message: isOvertaken(error) ? OVERTAKEN : error.message,
   code: `countersign_${error.name}`,
   ...(error instanceof ReplayContractError && { countersign: error.decision }),
+  ...(error instanceof ReplayParkedError && { questions: error.questions }),
 })

@@ -18,6 +18,11 @@ export interface TurnInput extends NeutralRequest {
    * little, and is refused while one has no outcome.
    */
   waitsFor?: (callId: string) => boolean
+  /**
+   * `own` where the runtime passes the model's arguments, not those of the verdict: then no person can change
+   * them.
+   */
+  runs?: 'judged' | 'own'
 }
 
 /** What a model answered. */
@@ -60,6 +65,11 @@ export interface TurnRefusal {
   readonly remedy: string
 }
 
+interface HowTurn {
+  readonly waitsFor: TurnInput['waitsFor'] | undefined
+  readonly runs: TurnInput['runs'] | undefined
+}
+
 /** Makes the turns of a session that no client or `fetch` of ours makes. */
 export interface TurnMaker {
   prepare(input: TurnInput): Promise<SessionTurn>
@@ -77,11 +87,7 @@ export function createTurnMaker(session: SessionContext): TurnMaker {
     return made
   }
 
-  const prepare = async (
-    request: JsonObject,
-    waitsFor: TurnInput['waitsFor'],
-    onEnd: () => void,
-  ): Promise<SessionTurn> => {
+  const prepare = async (request: JsonObject, { waitsFor, runs }: HowTurn, onEnd: () => void): Promise<SessionTurn> => {
     session.assertUsable()
     // The approved plan may still be on its way.
     await session.ready()
@@ -91,7 +97,7 @@ export function createTurnMaker(session: SessionContext): TurnMaker {
       verdict = session.verdicts.take(answer, session.approver)
     }
     const provider = providerOf(text(request.provider))
-    const turn = beginTurn(session, provider, { retries: 0, asksLater: true, onDecided, waitsFor })
+    const turn = beginTurn(session, provider, { retries: 0, asksLater: true, onDecided, waitsFor, runs })
     const asked = await turn.prepare(request)
     asked.sentAtMs = performance.now()
     const judge = async (response: JsonObject): Promise<readonly CallVerdict[]> => {
@@ -104,15 +110,16 @@ export function createTurnMaker(session: SessionContext): TurnMaker {
   return {
     async prepare(input) {
       if (!isObject(input)) throw wrongInput('it is not an object')
-      const { key, waitsFor, ...rest } = input
+      const { key, waitsFor, runs, ...rest } = input
+      const how = { waitsFor, runs }
       const request = checkedRequest(rest)
-      if (key === undefined) return prepare(request, waitsFor, () => {})
+      if (key === undefined) return prepare(request, how, () => {})
       const underWay = retried.get(key)
       if (underWay !== undefined) return underWay
       const forget = (): void => {
         if (retried.get(key) === made) retried.delete(key)
       }
-      const made = prepare(request, waitsFor, forget)
+      const made = prepare(request, how, forget)
       retried.set(key, made)
       // A turn that is neither proposed nor abandoned would be remembered for ever.
       if (retried.size > MOST_RETRIED) retried.delete(retried.keys().next().value)

@@ -2,10 +2,10 @@ import type { HandoffView, StateSnapshot, WorkflowView } from '@countersign/prot
 import type { Narrowed } from '../authority/authority.js'
 import { reportedReceipt } from '../authority/receipts.js'
 import { deepFreeze } from '../base/deep-freeze.js'
-import { ReplayConfigError } from '../base/errors.js'
+import { type ParkedQuestion, ReplayConfigError } from '../base/errors.js'
 import type { HealthSnapshot } from '../base/health-snapshot.js'
 import { answerQuestion } from '../calls/answer-question.js'
-import { invoke, type ToolRun, type WrappedTool, wrapTools } from '../calls/invoke.js'
+import { type ToolRun, type WrappedTool, wrapTools } from '../calls/invoke.js'
 import { type Settlement, settleCall } from '../calls/settle.js'
 import { checkExecutors, checkLabel, checkToolFilter } from '../options/check-arguments.js'
 import type { NarrowResult, ToolInvocation, ToolMap } from '../options/replay-options.js'
@@ -18,6 +18,19 @@ import type { ShadowDelta } from './core/shadow-delta.js'
 import { sessionSnapshot } from './core/snapshot.js'
 import type { TraceEntry } from './core/trace.js'
 import type { CallVerdict } from './core/verdicts.js'
+import { type AskedCall, invokeAsked, parkAsking, proposeAgain } from './propose-again.js'
+import {
+  findQuestion,
+  loadQuestions,
+  parkedQuestions,
+  type Question,
+  type QuestionsWait,
+  questionById,
+  questionOf,
+  type ResumedCall,
+  resumeQuestion,
+  withdrawQuestion,
+} from './questions.js'
 import { createSessionFetch } from './session-fetch.js'
 import { createTurnMaker, type SessionTurn, type TurnInput, type TurnMaker } from './session-turn.js'
 import {
@@ -119,7 +132,54 @@ export class Session<Tools = SomeTools> {
 
   /** The same, for whoever brings the executor, the arguments or an approval, and wants to know whether the tool ran. */
   invoke(invocation: ToolInvocation): Promise<ToolRun> {
-    return invoke(this.#context, invocation)
+    return invokeAsked(this.#context, invocation)
+  }
+
+  /**
+   * What people are asked about calls of this session, oldest first. With `wait`, resolves as soon as that has changed
+   * since it was last loaded, or after so many seconds; at once where nothing waits.
+   */
+  questions(wait: QuestionsWait = {}): Promise<readonly Question[]> {
+    return loadQuestions(this.#context, wait)
+  }
+
+  /** What people are asked about one call, by its id and tool; null where that is nothing. */
+  async questionOf(callId: string, tool: string): Promise<Question | null> {
+    const found = await findQuestion(this.#context, { callId, tool })
+    return found === null ? null : questionOf(found)
+  }
+
+  /**
+   * Runs the call of a question that people have approved, once, in this process: it is judged as of now, with the
+   * arguments that they may have changed. Resolves to the result, or to why it does not run.
+   */
+  async resume(questionId: string, call: Pick<ToolInvocation, 'run' | 'signal'> = {}): Promise<ResumedCall> {
+    return resumeQuestion(this.#context, await questionById(this.#context, questionId), call)
+  }
+
+  /**
+   * Proposes a call once more about which the program had asked a person when the session was parked: the same call, with
+   * equal arguments and within its time. Resolves to the verdict, usually `ask`; null where nothing of the kind is known.
+   */
+  proposeAgain(call: AskedCall): Promise<CallVerdict | null> {
+    return proposeAgain(this.#context, call)
+  }
+
+  /** Withdraws a question: the call is not wanted any more. */
+  withdraw(questionId: string): Promise<Question> {
+    return withdrawQuestion(this.#context, questionId)
+  }
+
+  /**
+   * Ends this process's part of the session, and gives the questions that wait for people or for their call to be
+   * resumed. `openSession({ sessionId })` goes on with it, in this process or another. A question that the program asks
+   * itself can be asked once more there, within its time: see `proposeAgain`.
+   */
+  async park(): Promise<readonly ParkedQuestion[]> {
+    const parked = this.#context.rules().governed ? await parkedQuestions(this.#context) : []
+    parkAsking(this.#context)
+    await this.close()
+    return parked
   }
 
   /** Reports the outcome of a call that the program ran itself. That is weaker evidence than `run` leaves. */

@@ -1,6 +1,6 @@
 import { withoutOddShapes } from '@countersign/engine'
 import type { Decision } from '@countersign/protocol'
-import { ReplayContractError } from '../base/errors.js'
+import { ReplayContractError, ReplayParkedError } from '../base/errors.js'
 import { isObject, type JsonObject, withHiddenPropertiesOf } from '../base/json-object.js'
 import type { ApiResult } from '../clients/api-promise.js'
 import { streamOf } from '../clients/client-stream.js'
@@ -99,7 +99,10 @@ export function passThroughGate(session: SessionContext, answer: Answer, decisio
   }
   trace.add('gate', result.action === 'refuse' ? 'block' : 'pass', { reason: result.action })
   if (result.action !== 'refuse') return result
-  return { action: 'refuse', error: new ReplayContractError(explain(enforcement.blocked), enforcement) }
+  const said = explain(enforcement.blocked)
+  const parked = session.questions.parked(enforcement.blocked)
+  if (parked.length === 0) return { action: 'refuse', error: new ReplayContractError(said, enforcement) }
+  return { action: 'refuse', error: new ReplayParkedError(said, enforcement, parked) }
 }
 
 const idsOf = (decisions: readonly Decision[]): string[] => decisions.map(({ call_id }) => call_id)

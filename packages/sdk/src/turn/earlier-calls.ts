@@ -49,6 +49,7 @@ const waitsForOthers = (): CallsWaitingError =>
 
 function settleByRequest(session: SessionContext, { view }: Asked): void {
   const { calls, settings, notes } = session
+  cancelled(session)
   const notRun = [...calls.asking()]
   for (const call of calls.allowed()) {
     const isWrapped = settings.tools?.has(call.toolName) ?? false
@@ -63,6 +64,16 @@ function settleByRequest(session: SessionContext, { view }: Asked): void {
   }
   for (const call of notRun) calls.giveUp(call, reportedReceipt(call, 'not_executed'))
   if (notRun.length > 0 && session.mayBlock()) notes.gaveUp(notRun)
+}
+
+/** A turn in between: the conversation went on without the person's answer. */
+function cancelled({ calls, approver }: Pick<SessionContext, 'calls' | 'approver'>): void {
+  for (const { decision, toolName: tool_name } of calls.asking()) {
+    for (const { checkpoint_id } of decision.checkpoints) {
+      const about = { session_id: approver.sessionId, checkpoint_id, tool_name }
+      approver.report({ type: 'checkpoint_resolved', ...about, decision: 'cancelled' })
+    }
+  }
 }
 
 /**
@@ -81,7 +92,8 @@ function noteUnproven({ notes }: SessionContext, { decision, toolName }: OpenCal
 }
 
 /** A gateway runs no tool: what became of one stands in the conversation, with its result. */
-function settleByHistory({ calls, authority, notes }: SessionContext, { provider, request }: Asked): void {
+function settleByHistory({ calls, authority, notes, approver }: SessionContext, { provider, request }: Asked): void {
+  cancelled({ calls, approver })
   // Only calls that the gateway itself runs wait for a person.
   for (const call of calls.asking()) calls.resolve(call, reportedReceipt(call, 'not_executed'))
   if (calls.allowed().length === 0) return

@@ -33,15 +33,18 @@ export async function preflight(session: SessionContext, asked: Asked, waitsFor:
   trace.narrowed(reply.allowed, reply.removed)
   if (!isEnforced) return
   const { removed } = reply
-  if (removed.length === 0) return session.notes.narrowed(view.tools, removed)
   const allowed = new Set(reply.allowed)
   session.notes.narrowed(
-    view.tools.filter(({ name }) => allowed.has(name)),
+    removed.length === 0 ? view.tools : view.tools.filter(({ name }) => allowed.has(name)),
     removed,
   )
-  const sent = provider.withTools(request, allowed)
-  const isInjected = session.settings.narrowingFeedback === 'inject'
-  asked.sent = isInjected ? provider.withSystemText(sent, narrowingText(removed)) : sent
+  if (removed.length > 0) asked.sent = provider.withTools(request, allowed)
+  const isInjected = removed.length > 0 && session.settings.narrowingFeedback === 'inject'
+  const said = [
+    ...(isInjected ? [narrowingText(removed)] : []),
+    ...(view.tools.length > 0 ? await session.questions.news() : []),
+  ]
+  if (said.length > 0) asked.sent = provider.withSystemText(asked.sent, said.join('\n\n'))
 }
 
 function sayInstead({ settings, notes }: SessionContext, asked: Asked, blocked: BlockedTurn): void {

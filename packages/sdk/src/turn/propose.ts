@@ -42,12 +42,26 @@ export function proposeOnce(
   if (fault !== null) return rejectAnswer(session, answer, prepared, fault)
   const { asked, came, read, flows } = answer
   const isShared = session.settings.shared !== null
+  const { again } = answer
   return session.authority().judge({
-    ...{ prepared, response: came.response, read, gate: proposedAs(gate), flows },
+    ...{ prepared, response: again === null ? came.response : callsOf(read), read, gate: proposedAs(gate), flows },
     capture: prepared.by === 'server' ? captureOf(session, answer) : undefined,
     findBy: isShared ? findableIds(asked.provider, came, read) : undefined,
+    runs: asked.runs,
+    redeems: again?.redeems,
   })
 }
+
+/** What the model said and used was counted when it was proposed first. */
+const callsOf = ({ content, finishReason, calls }: ReadResponse) => ({
+  content,
+  finish_reason: finishReason,
+  tool_calls: calls.map(({ id, name, arguments: args, argumentsText }) => ({
+    id,
+    name,
+    arguments: args ?? argumentsText,
+  })),
+})
 
 /** Blocks every call of an answer; one that shows none stands for a call without a name. Its cost counts. */
 async function rejectAnswer(
@@ -80,9 +94,9 @@ export function costOnly(
 }
 
 /** The server captures what it decides. It has the response; the messages it must be given. */
-function captureOf({ settings }: SessionContext, { asked }: Answer): ProposalCapture | undefined {
+function captureOf({ settings }: SessionContext, { asked, again }: Answer): ProposalCapture | undefined {
   const { captureDisabled, captureLevel } = settings
-  if (captureDisabled) return 'none'
+  if (captureDisabled || again !== null) return 'none'
   if (captureLevel !== 'full') return undefined
   const messages = writtenJson(messagesOf(asked.sent))
   return Array.isArray(messages) && checkStrictValue(messages) === null ? { messages } : undefined

@@ -33,6 +33,16 @@ export interface Answer {
   readonly read: ReadResponse
   readonly flows: Flows | undefined
   readonly latencyMs: number
+  /** Null where it was not proposed before. */
+  readonly again: ProposedAgain | null
+}
+
+/** An answer that is proposed once more, now that people have decided. */
+export interface ProposedAgain {
+  /** Questions whose answers its calls use, by call. */
+  readonly redeems: ReadonlyMap<string, string>
+  /** As the model wrote them, the arguments of calls that a person changed, by call. */
+  readonly changed: ReadonlyMap<string, JsonObject | null>
 }
 
 export function readAnswer(session: SessionContext, asked: Asked, came: Came): Answer {
@@ -42,7 +52,7 @@ export function readAnswer(session: SessionContext, asked: Asked, came: Came): A
   const flows = asked.opened?.answered(read, responseIdOf(asked.provider, came.response))
   asked.trace.add('llm_call', 'pass')
   session.settings.shared?.onAnswer(findableIds(asked.provider, came, read))
-  return { asked, came, read, flows, latencyMs }
+  return { asked, came, read, flows, latencyMs, again: null }
 }
 
 /** What a later request of the conversation may name: its calls, and the response that it continues. */

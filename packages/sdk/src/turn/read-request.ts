@@ -27,9 +27,11 @@ export interface Asked {
   /** Said in place of an answer of the model, which is not asked; null where it is. */
   said: (SaidInstead & { readonly reason: BlockReason }) | null
   sentAtMs: number
+  /** Whose arguments run: those that are judged, or the model's own. */
+  readonly runs: 'judged' | 'own'
 }
 
-export function readRequest(provider: Provider, request: JsonObject): Asked {
+export function readRequest(provider: Provider, request: JsonObject, runs: Asked['runs']): Asked {
   return {
     provider,
     request,
@@ -41,6 +43,7 @@ export function readRequest(provider: Provider, request: JsonObject): Asked {
     sent: request,
     said: null,
     sentAtMs: performance.now(),
+    runs,
   }
 }
 

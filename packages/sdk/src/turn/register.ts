@@ -43,7 +43,7 @@ export function allowedCalls(answer: Answer, verdict: ProposalVerdict, ageMs: ()
 
 function openCall(
   decision: Decision,
-  { read, asked }: Answer,
+  { read, asked, again }: Answer,
   { by }: ProposalVerdict,
   ageMs: () => number,
 ): OpenCall | null {
@@ -54,6 +54,7 @@ function openCall(
     callId: decision.call_id,
     toolName: decision.tool_name,
     arguments: args,
+    proposed: again?.changed.get(decision.call_id) ?? undefined,
     takesText: call?.kind === 'custom',
     decision,
     pendingCallId: decision.pending_call_id,

@@ -1,9 +1,12 @@
 import { readResponse } from '@countersign/engine'
+import type { Decision } from '@countersign/protocol'
 import type { OpenCall } from '../authority/open-calls.js'
 import { notExecuted } from '../authority/receipts.js'
+import { ReplayParkedError } from '../base/errors.js'
 import type { JsonObject } from '../base/json-object.js'
 import { startAge } from '../base/start-age.js'
 import type { Provider } from '../providers/provider.js'
+import { confirmsByRequester } from '../session/core/confirms-by-requester.js'
 import { explainToModel } from '../session/core/gate.js'
 import type { SessionContext } from '../session/core/session-context.js'
 import type { QueuePlace } from '../session/core/turn-queue.js'
@@ -14,6 +17,7 @@ import { preflight } from './preflight.js'
 import { costOnly, propose, proposeOnce } from './propose.js'
 import { type Answer, type Came, capture, readAnswer } from './read-answer.js'
 import { type Asked, openConversation, readRequest, refuseUngovernable } from './read-request.js'
+import { redeem } from './redeem.js'
 import { allowedCalls, register } from './register.js'
 
 /** One governed call of a model, with its retries: the model is asked between these. */
@@ -39,6 +43,10 @@ export interface TurnOptions {
   readonly retries: number
   /** Questions to people are left open for the program to answer. */
   readonly asksLater?: boolean
+  /** The program runs the calls with the model's own arguments: then no person can change them. */
+  readonly runs?: 'judged' | 'own' | undefined
+  /** Questions to people whose answers the calls use, by call. */
+  readonly redeems?: ReadonlyMap<string, string> | undefined
   /** Called with each answer of the model that was judged. */
   readonly onDecided?: ((answer: DecidedAnswer) => void) | undefined
   readonly waitsFor?: WaitsFor | undefined
@@ -46,7 +54,8 @@ export interface TurnOptions {
 
 /** A turn under the rules of its session: preflight, narrowed request, proposal, checkpoints, gate. */
 export function beginTurn(session: SessionContext, provider: Provider, options: TurnOptions): Turn {
-  const { waitsFor = () => false } = options
+  const { waitsFor = () => false, redeems } = options
+  const runs = options.runs ?? (session.settings.shared === null ? 'judged' : 'own')
   /** In the queue of the session's turns; null where this one has not entered, or has left. */
   let place: QueuePlace | null = null
   let { retries } = options
@@ -66,7 +75,7 @@ export function beginTurn(session: SessionContext, provider: Provider, options: 
 
   async function prepare(request: JsonObject): Promise<Asked> {
     session.assertUsable()
-    const asked = readRequest(provider, request)
+    const asked = readRequest(provider, request, runs)
     await session.ready()
     if (!session.mayBlock()) return watch(asked)
     refuseUngovernable(session, asked)
@@ -107,14 +116,31 @@ export function beginTurn(session: SessionContext, provider: Provider, options: 
 
   async function judge(asked: Asked, came: Came): Promise<Shown> {
     place?.stay()
-    const answer = readAnswer(session, asked, came)
+    const read = withRedeemed(readAnswer(session, asked, came), redeems)
     if (asked.prepared !== null) session.assertUsable()
-    if (asked.stance !== 'enforce') return watchAnswer(answer)
-    const ageMs = startAge()
-    const verdict = await propose(session, answer)
+    if (asked.stance !== 'enforce') return watchAnswer(read)
+    let ageMs = startAge()
+    const first = { answer: read, verdict: await propose(session, read) }
+    const { answer, verdict } = await redeem(session, first, {
+      seconds: options.asksLater === true || redeems !== undefined ? 0 : session.settings.waitSeconds,
+      leave,
+      prepare: async () => {
+        const again = readRequest(provider, asked.request, runs)
+        await enter()
+        place?.stay()
+        session.assertUsable()
+        await waitForEarlier(session, () => true)
+        await session.deliver()
+        await preflight(session, again, () => true)
+        ageMs = startAge()
+        return again
+      },
+    })
     asked.trace.decided(verdict.decisions)
     const calls = await register(session, allowedCalls(answer, verdict, ageMs), options.asksLater === true)
     const { open, asking, stopped, decisions } = calls
+    session.questions.told(decisions)
+    session.settings.shared?.onAnswer(questionIds(decisions))
     capture(session, answer, decisions, verdict.by)
     const all = [...open, ...asking, ...stopped]
     try {
@@ -128,7 +154,8 @@ export function beginTurn(session: SessionContext, provider: Provider, options: 
     session.continuations.answered(provider, asked.request, seenAnswer(came, result))
     if (result.action === 'refuse') {
       await giveUp(all)
-      if (retries-- === 0) throw result.error
+      // People are asked: the model has nothing to do better.
+      if (result.error instanceof ReplayParkedError || retries-- === 0) throw result.error
       const { blocked } = result.error.decision
       session.conversations.wrote(explainToModel(blocked))
       return { action: 'retry', request: requestAgain(answer, blocked) }
@@ -136,7 +163,7 @@ export function beginTurn(session: SessionContext, provider: Provider, options: 
     // From here on wrapped tools may run these calls.
     session.calls.add([...open, ...asking])
     asked.trace.add('finalize', 'pass')
-    options.onDecided?.({ response: answer.read, decisions, asking, isEnforced: true })
+    options.onDecided?.({ ...peopleOf(session), response: answer.read, decisions, asking, isEnforced: true })
     await giveUp(stopped)
     leave()
     return result
@@ -161,7 +188,7 @@ export function beginTurn(session: SessionContext, provider: Provider, options: 
       session.notes.failed(error)
     }
     capture(session, answer, watched, prepared?.by ?? null)
-    options.onDecided?.({ response: read, decisions: [], asking: [], isEnforced: false })
+    options.onDecided?.({ ...peopleOf(session), response: read, decisions: [], asking: [], isEnforced: false })
     session.continuations.answered(provider, asked.request, seenAnswer(came, { action: 'release' }))
     leave()
     return { action: 'release' }
@@ -203,3 +230,15 @@ export function beginTurn(session: SessionContext, provider: Provider, options: 
     abandon,
   }
 }
+
+/** The calls of a question that is resumed come from no conversation: the service has where their values came from. */
+const withRedeemed = (answer: Answer, redeems: TurnOptions['redeems']): Answer =>
+  redeems === undefined ? answer : { ...answer, flows: undefined, again: { redeems, changed: new Map() } }
+
+const peopleOf = ({ questions, authority }: SessionContext): Pick<DecidedAnswer, 'urlOf' | 'confirms'> => ({
+  urlOf: (id) => questions.known().find(({ question_id }) => question_id === id)?.url ?? null,
+  confirms: (tool) => confirmsByRequester(authority().plan, tool),
+})
+
+const questionIds = (decisions: readonly Decision[]): string[] =>
+  decisions.flatMap(({ question }) => (question === undefined ? [] : [question.question_id]))

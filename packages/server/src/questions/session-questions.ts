@@ -4,7 +4,7 @@ import { type Input, LIMITS, type Reply, type Routes, type SessionQuestion } fro
 import { ApiError } from '../base/api-error.js'
 import { isoTime } from '../base/iso-time.js'
 import { advance } from '../change/advance.js'
-import { changeSession, NEEDS_LOCK } from '../change/change-session.js'
+import { changeSession, loadForDecision, NEEDS_LOCK } from '../change/change-session.js'
 import { requireFence } from '../change/guards.js'
 import type { Context } from '../context/context.js'
 import { inFind, inRead } from '../context/work.js'
@@ -26,7 +26,8 @@ export async function listSessionQuestions(
   const { tenantId } = ctx.tenant
   const look = () => inFind(ctx, (sql) => listQuestionsOfSession(sql, tenantId, params.session_id))
   let found = await look()
-  if (ctx.session === null) throw new ApiError('NOT_FOUND')
+  // It is known only where this process had it at hand. Throws where there is none.
+  if (ctx.session === null) await loadForDecision(ctx, params.session_id)
   let version = versionOf(found)
   const waits = query.wait > 0 && query.after === version
   const isFull = waits && (waiting.get(tenantId) ?? 0) >= LIMITS.questionWaitsPerTenant

@@ -5,12 +5,15 @@ import type { ReadResponse } from '../../response/read-response.js'
 import type { ToolCall } from '../../response/tool-call.js'
 import { cutText } from '../../text/cut-text.js'
 import { argumentPath, argumentsAt, block, type CallContext, type Finding, type Rule } from './rule.js'
+import { wasJudgedBefore } from './standing.js'
 
 /** Checks the whole response, the form of the call, and what the contract requires of finish reason and content. */
 export const responseFormat: Rule = (context) => {
   const whole = wholeFailures(context)
   const own = formatFailures(context.call)
-  const demanded = contractFormatFailures(context.contract, context.response.read)
+  const demanded = wasJudgedBefore(context.standing)
+    ? NONE
+    : contractFormatFailures(context.contract, context.response.read)
   if (whole.length + own.length + demanded.length === 0) return null
   return wrongForm(context.contract, [...whole, ...own, ...demanded])
 }
@@ -133,8 +136,8 @@ export function argumentFailures(
   return checkInvariants(contract.argumentInvariants, findIn(call.arguments), (path) => argumentPath(call.index, path))
 }
 
-export const outputInvariant: Rule = ({ contract, response }) => {
-  if (contract === null || contract.outputInvariants.length === 0) return null
+export const outputInvariant: Rule = ({ contract, response, standing }) => {
+  if (contract === null || contract.outputInvariants.length === 0 || wasJudgedBefore(standing)) return null
   const failures = response.outputFailures(contract)
   if (failures.length === 0) return null
   return block('output_invariant_failed', contract, { remedy: correct(failures), rules: [], failures })

@@ -54,10 +54,9 @@ export const questionExpired: Rule = ({ tool, contract, standing }) => {
 }
 
 /** The number of checkpoints in a session is limited; the call that would exceed it is blocked. */
-export const checkpointBudget: Rule = ({ tool, contract, state, tally, checkpoints }) => {
+export const checkpointBudget: Rule = ({ tool, contract, state, tally, triggers }) => {
   const most = LIMITS.checkpointTriggersPerSession
-  const { length } = checkpoints
-  if (length === 0 || state.checkpointsTriggered + tally.checkpoints + length <= most) return null
+  if (triggers === 0 || state.checkpointsTriggered + tally.checkpoints + triggers <= most) return null
   return block('checkpoint_budget_exceeded', contract, {
     detail: `${most} per session`,
     remedy: `This session has asked for approval ${most} times, and "${tool}" would need it again. Go on without it.`,

@@ -60,6 +60,8 @@ export interface CallContext extends ToolContext {
   /** What the cost of the response takes of shared limits. */
   readonly spends: readonly Draw[]
   readonly checkpoints: readonly AskedCheckpoint[]
+  /** How many of them count: none that a program asks again after it was parked. */
+  readonly triggers: number
   /** How the call stands to what it asks people; null: it asks none. */
   readonly standing: Standing | null
   readonly sourceViolations: readonly SourceViolation[]

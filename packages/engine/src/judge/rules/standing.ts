@@ -87,3 +87,7 @@ function ofQuestion(question: StateQuestion, people: People, nowMs: number): Sta
   if (!isOpenAt(question, nowMs)) return { kind: 'ended', question }
   return question.state === 'approved' ? { kind: 'approved', question } : { kind: 'waiting', question, edited: false }
 }
+
+/** The request and the response of a call that is made again were judged when people were asked: now they say nothing. */
+export const wasJudgedBefore = (standing: Standing | null): boolean =>
+  standing?.kind === 'approved' && standing.question.editedHash === undefined

@@ -57,7 +57,10 @@ async function resolveAnswered(
 ): Promise<void> {
   for (const id of deniedIds(prompt)) {
     const verdict = session.verdictOf(id)
-    if (verdict?.verdict === 'ask') await session.answer(verdict.id, { decision: 'deny', decided_by: approver })
+    if (verdict?.verdict !== 'ask') continue
+    // The program does not want a call that people are asked about.
+    if (verdict.asks === 'people') await session.withdraw(verdict.id).catch(() => {})
+    else await session.answer(verdict.id, { decision: 'deny', decided_by: approver })
   }
   const answered = answeredIds(prompt)
   for (const id of [...waiting]) {

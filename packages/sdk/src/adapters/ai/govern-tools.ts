@@ -1,5 +1,6 @@
 import { isDeepStrictEqual } from 'node:util'
 import type { ToolRun } from '../../calls/invoke.js'
+import type { GovernedSession } from '../governed-session.js'
 import type { AiTool, AiTools, ExecuteOptions } from './ai-types.js'
 import type { AgentCalls } from './judge-parts.js'
 
@@ -23,7 +24,9 @@ function governTool(name: string, tool: AiTool, agent: AgentCalls): AiTool {
       return isIterable(output) ? lastOf(output, onPart) : output
     }
     const { abortSignal: signal } = options
-    return answerOf(agent.session.invoke({ callId: toolCallId, tool: name, args: input, run, approvedBy, signal }))
+    const { approver } = agent
+    const call = { callId: toolCallId, tool: name, args: input, run, approvedBy, approver, signal }
+    return answerOf(agent.session.invoke(call))
   }
   return {
     ...tool,
@@ -31,14 +34,27 @@ function governTool(name: string, tool: AiTool, agent: AgentCalls): AiTool {
       ? (input, options) => partsOf((onPart) => execute(input, options, onPart))
       : (input, options) => execute(input, options),
     needsApproval: async (input, options) => {
-      if (agent.session.verdictOf(options.toolCallId)?.verdict === 'ask') {
-        asked.add(options.toolCallId)
-        return true
-      }
+      const { toolCallId } = options
+      const { session } = agent
+      // The SDK asks again before it runs an approved call, here perhaps one of another process.
+      const isKnown = session.verdictOf(toolCallId) !== null
+      const isAsked = isKnown || (await wasAsked(agent, { callId: toolCallId, tool: name, args: input }))
+      const verdict = session.verdictOf(toolCallId)
+      if (verdict?.verdict === 'ask' && verdict.asks === 'program') asked.add(toolCallId)
+      if (verdict?.verdict === 'ask' || (!isKnown && isAsked)) return true
       const { needsApproval = false } = tool
       return typeof needsApproval === 'function' ? needsApproval(input, options) : needsApproval
     },
   }
+}
+
+/** Whether a person was asked about a call of another process: by the service, or by the program, as a verdict then says. */
+async function wasAsked(
+  { session }: AgentCalls,
+  call: Parameters<GovernedSession['proposeAgain']>[0],
+): Promise<boolean> {
+  if ((await session.questionOf(call.callId, call.tool)) !== null) return true
+  return (await session.proposeAgain(call))?.verdict === 'ask'
 }
 
 /** The tool's signal is the session's and the SDK's in one, made for those that look at it. */

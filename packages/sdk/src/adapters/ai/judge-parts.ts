@@ -22,7 +22,7 @@ export async function judgeParts(
       if (verdict.verdict === 'allow') waiting.add(callId)
     } else if (verdict.verdict === 'block') dropped.set(callId, verdict.result)
     else if (verdict.verdict === 'ask')
-      dropped.set(callId, `${toolName} needs the approval of a person, who cannot be asked here.`)
+      dropped.set(callId, verdict.asks === 'people' ? verdict.result : notAskedHere(toolName))
   }
   return dropped
 }
@@ -40,3 +40,5 @@ export interface AgentCalls {
   /** Who answers the SDK's approval requests. */
   readonly approver: string
 }
+
+const notAskedHere = (tool: string): string => `${tool} needs the approval of a person, who cannot be asked here.`

@@ -1,6 +1,7 @@
 import { equalValues } from '@countersign/engine'
 import { messageOf } from '../../base/diagnostics.js'
 import { ReplayUnavailableError } from '../../base/errors.js'
+import { startAge } from '../../base/start-age.js'
 import { jsonOf } from '../../base/written-json.js'
 import type { CallBatches, ShownCall } from '../../session/call-batches.js'
 import type { GovernedSession } from '../governed-session.js'
@@ -26,6 +27,12 @@ export interface ClaudeOptions {
    * @defaultValue the runtime's name; `mcp__server__tool` becomes `server__tool`
    */
   readonly toolName?: (runtimeName: string) => string
+  /**
+   * How long a hook waits for people before it denies the call: below the hook's time limit in the runtime, which is a
+   * minute where nothing else is set.
+   * @defaultValue `30`
+   */
+  readonly waitSeconds?: number
 }
 
 /** What the runtime tells a hook, as far as it is used here. */
@@ -75,8 +82,8 @@ const WAITS = { gatherMs: 10, patienceMs: 30_000 }
  * itself, so that receipts are its report, but for tools of a `claudeServer`.
  */
 export function claudeHooks(session: GovernedSession, options: ClaudeOptions = {}) {
-  const { model = 'claude', approver = 'user', toolName = canonicalName } = options
-  const batches = session.batches<HookedCall>({ provider: 'anthropic', model, ...WAITS })
+  const { model = 'claude', approver = 'user', toolName = canonicalName, waitSeconds = 30 } = options
+  const batches = session.batches<HookedCall>({ provider: 'anthropic', model, runs: 'own', ...WAITS })
   const agents = new Set<string>()
 
   /**
@@ -102,7 +109,7 @@ export function claudeHooks(session: GovernedSession, options: ClaudeOptions = {
       signal: options?.signal,
     }
     passBy(call)
-    return decisionOn(session, batches, call)
+    return decisionOn(session, waitingFor(session, batches.judge, waitSeconds), call)
   }
 
   const after: Hook = async (input, toolUseId) => {
@@ -144,16 +151,32 @@ export function claudeHooks(session: GovernedSession, options: ClaudeOptions = {
   }
 }
 
+const AGAIN = 'Once a person has answered, make the same call again.'
+
+type Judge = CallBatches<HookedCall>['judge']
+
+/** Judges a call once more where people have decided about it in time. */
+function waitingFor(session: GovernedSession, judge: Judge, seconds: number): Judge {
+  return async (call) => {
+    const verdict = await judge(call)
+    if (seconds <= 0 || verdict.verdict !== 'ask' || verdict.asks !== 'people') return verdict
+    const age = startAge()
+    for (let leftS = seconds; leftS > 0 && call.signal?.aborted !== true; leftS = seconds - age() / 1_000) {
+      const all = await session.questions({ wait: leftS })
+      if (all.every(({ questionId, state }) => questionId !== verdict.id || state !== 'waiting')) return judge(call)
+    }
+    return verdict
+  }
+}
+
 type Decision = 'deny' | 'ask'
 
-async function decisionOn(
-  session: GovernedSession,
-  batches: CallBatches<HookedCall>,
-  call: HookedCall,
-): Promise<object> {
+async function decisionOn(session: GovernedSession, judge: Judge, call: HookedCall): Promise<object> {
   try {
-    const verdict = await batches.judge(call)
+    const verdict = await judge(call)
     if (verdict.verdict === 'block') return output('deny', verdict.result)
+    // The runtime's own prompt would ask its local user: people answer elsewhere, and the model tries again.
+    if (verdict.verdict === 'ask' && verdict.asks === 'people') return output('deny', `${verdict.result} ${AGAIN}`)
     if (verdict.verdict === 'ask') {
       noteAsked(session, call.id)
       return output('ask', verdict.questions.map(({ reason }) => reason).join('; '))

@@ -12,6 +12,20 @@ export interface InterruptQuestion {
   readonly reasons: readonly string[]
 }
 
+/** What a graph is interrupted with when people are asked about a call. Resume it with anything once they have answered. */
+export interface InterruptOfPeople {
+  readonly type: 'countersign_question'
+  readonly question: string
+  /** The page on which people answer. */
+  readonly url: string | null
+  readonly tool: string
+  readonly callId: string
+  /** Until when they can, as ISO 8601. */
+  readonly expiresAt: string
+}
+
+type Interrupt = (value: unknown) => unknown
+
 /** The person's answer: `new Command({ resume: { decision: 'approve', decidedBy: 'ann' } })`. */
 export interface InterruptAnswer {
   readonly decision: 'approve' | 'deny'
@@ -32,15 +46,49 @@ const noAnswer = (tool: string): ReplayConfigError =>
  */
 export async function askByInterrupt(
   session: GovernedSession,
-  callId: string,
-  interrupt: ((value: unknown) => unknown) | undefined,
+  call: Parameters<GovernedSession['proposeAgain']>[0],
+  interrupt: Interrupt | undefined,
 ): Promise<string | null> {
-  const verdict = session.verdictOf(callId)
-  if (verdict?.verdict !== 'ask' || interrupt === undefined) return null
+  if (interrupt === undefined) return null
+  const known = session.verdictOf(call.callId)
+  if (known === null || (known.verdict === 'ask' && known.asks === 'people')) {
+    if (await waitForPeople(session, call, interrupt)) return null
+  }
+  // The program may have asked in another process.
+  const verdict = known ?? (await session.proposeAgain(call))
+  return verdict?.verdict === 'ask' ? askProgram(session, verdict, interrupt) : null
+}
+
+/**
+ * False where people were asked nothing. What the graph was resumed with means "look again": the answer is the
+ * service's. Still waiting, it is interrupted again.
+ */
+async function waitForPeople(
+  session: GovernedSession,
+  { callId, tool }: { readonly callId: string; readonly tool: string },
+  interrupt: Interrupt,
+): Promise<boolean> {
+  for (;;) {
+    const question = await session.questionOf(callId, tool)
+    if (question?.state !== 'waiting') return question !== null
+    const { questionId, url, expiresAt } = question
+    const shown: InterruptOfPeople = {
+      type: 'countersign_question',
+      question: questionId,
+      url,
+      tool,
+      callId,
+      expiresAt,
+    }
+    interrupt(shown)
+  }
+}
+
+async function askProgram(session: GovernedSession, verdict: AskVerdict, interrupt: Interrupt): Promise<string | null> {
   const question: InterruptQuestion = {
     type: 'countersign_approval',
     tool: verdict.toolName,
-    callId,
+    callId: verdict.callId,
     arguments: verdict.arguments,
     reasons: verdict.questions.map(({ reason }) => reason),
   }

@@ -99,7 +99,11 @@ async function runTool(
     if (session.verdictOf(callId)?.verdict === 'allow') await session.settle(callId, { outcome: 'not_executed' })
     return handler(request)
   }
-  const approvedBy = await askByInterrupt(session, callId, runtime?.interrupt)
+  const approvedBy = await askByInterrupt(
+    session,
+    { callId, tool: toolCall.name, args: toolCall.args },
+    runtime?.interrupt,
+  )
   let message: ToolResult | null = null
   let failure: unknown = null
   try {

@@ -50,7 +50,13 @@ async function resolveDenied({ session, asked, approver }: GovernedAgent, reques
   for (const id of [...asked].filter((one) => answered.has(one))) {
     asked.delete(id)
     const verdict = session().verdictOf(id)
-    if (verdict?.verdict === 'ask') await session().answer(verdict.id, { decision: 'deny', decided_by: approver })
+    if (verdict?.verdict !== 'ask') continue
+    // The program does not want a call that people are asked about.
+    if (verdict.asks === 'people')
+      await session()
+        .withdraw(verdict.id)
+        .catch(() => {})
+    else await session().answer(verdict.id, { decision: 'deny', decided_by: approver })
   }
 }
 
@@ -90,7 +96,7 @@ async function judged<Response extends ModelResponse>(
     if (verdict.verdict === 'allow' || agent.runs(toolName)) continue
     dropped.set(
       callId,
-      verdict.verdict === 'block'
+      verdict.verdict === 'block' || verdict.asks === 'people'
         ? verdict.result
         : `${toolName} needs the approval of a person, who cannot be asked here.`,
     )

@@ -46,6 +46,7 @@ async function invoke(
       tool: tool.name,
       args: input,
       approvedBy,
+      approver: agent.approver,
       signal: details.signal,
       run: async (judged, { signal }) => {
         const both = details.signal === undefined ? signal : AbortSignal.any([signal, details.signal])

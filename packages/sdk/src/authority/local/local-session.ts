@@ -45,6 +45,8 @@ export interface SessionIdentity {
   readonly captureLevel: CaptureLevel
   readonly principal: JsonValue | undefined
   readonly labels: readonly string[]
+  /** Every checkpoint asks people; null: those that say so. */
+  readonly asks: 'people' | null
   readonly salt: string
 }
 
@@ -249,6 +251,7 @@ function createdEvent(identity: SessionIdentity, plan: Plan, atMs: number): Crea
       has_principal: identity.principal !== undefined,
       ...(identity.principal !== undefined && { principal_proof: 'as_told' as const }),
       initial_phase: plan.phases?.initial ?? null,
+      ...(identity.asks !== null && { asks: identity.asks }),
       fence: 1,
       workflow: null,
     },

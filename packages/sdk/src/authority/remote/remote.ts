@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import type { PendingCallView, Receipt, SessionStatus } from '@countersign/protocol'
+import type { Decision, PendingCallView, Receipt, SessionStatus } from '@countersign/protocol'
 import { messageOf } from '../../base/diagnostics.js'
 import { ReplayContractError, ReplayKillError, ReplayUnavailableError } from '../../base/errors.js'
 import { singleFlight } from '../../base/single-flight.js'
@@ -146,10 +146,16 @@ export function createRemote(options: RemoteOptions): Authority {
     const used = { model: model ?? proposal.prepared.request.model, usage }
     const reply = await exchange(
       (server) => server.propose(proposal, used, onError === 'block' ? PATIENT : undefined),
-      ({ decisions, proposal_id }) => follow((session) => session.follow(proposal, decisions, proposal_id)),
+      ({ decisions, proposal_id }) => {
+        // What people are asked is in the server's state alone.
+        if (decisions.some(isAboutPeople)) move({ event: 'diverged', unseen: false })
+        else follow((session) => session.follow(proposal, decisions, proposal_id))
+      },
     )
     const here = mirrored?.judge(proposal, reply.decisions) ?? []
-    const decisions = reply.decisions.map((decision) => underControls(completeDecision(decision, plan, proposal), here))
+    const decisions = reply.decisions.map((decision) =>
+      underControls(completeDecision(decision, plan, proposal, identity.asks), here),
+    )
     return { by: 'server', outcome: reply.outcome, decisions }
   }
 
@@ -316,6 +322,8 @@ function inDoubtIn(mode: Mode): number {
 
 const keptBack = (receipts: number): string =>
   `the session ends with ${receipts} ${receipts === 1 ? 'receipt' : 'receipts'} that the quota kept back: the server has no outcome of their calls`
+
+const isAboutPeople = ({ question, approval }: Decision): boolean => question !== undefined || approval !== undefined
 
 /** The answer to an accepted proposal was lost. Where nothing was called, there was nothing to learn from it. */
 const isConsumed = (error: unknown): boolean =>

@@ -9,6 +9,8 @@ import {
   proposalReply,
   type Receipt,
   type ReceiptsReply,
+  type SessionQuestion,
+  type SessionQuestions,
   type SessionStatus,
   type Usage,
 } from '@countersign/protocol'
@@ -50,6 +52,9 @@ export interface SessionApi {
   /** Gives the session back: it has no holder any more. */
   end(limits?: CallLimits): Promise<void>
   load(): Promise<{ readonly status: SessionStatus; readonly pending: readonly PendingCallView[] }>
+  /** What people are asked in the session. With `wait`, in seconds, the reply comes as soon as its version is another. */
+  questions(wait?: { readonly seconds: number; readonly after: string }): Promise<SessionQuestions>
+  withdraw(questionId: string): Promise<SessionQuestion>
   /** The whole state as the server stores it. */
   loadState(): Promise<SessionState>
   known(): KnownSession
@@ -83,6 +88,8 @@ export interface ProposalUsage {
   readonly model: string
   readonly usage: Usage | null
 }
+
+const WAIT_GRACE_S = 10
 
 export function createSessionApi(options: SessionApiOptions): SessionApi {
   const { transport, identity } = options
@@ -150,6 +157,8 @@ export function createSessionApi(options: SessionApiOptions): SessionApi {
         ...(usage !== null && { usage }),
         ...(proposal.flows !== undefined && { flows: proposal.flows }),
         ...(proposal.findBy !== undefined && { find_by: [...proposal.findBy] }),
+        ...(proposal.redeems !== undefined && { redeems: redeemsOf(proposal.redeems) }),
+        ...(proposal.runs !== undefined && { runs: proposal.runs }),
       }
       const { capture } = proposal
       const reply = await sendResponse(proposal, (response, isWhole) => {
@@ -203,6 +212,18 @@ export function createSessionApi(options: SessionApiOptions): SessionApi {
       learn({ status, stateVersion: state_version, controlRevision: control_revision, ledger })
       return { status, pending: pending ?? [] }
     },
+    questions(wait) {
+      if (wait === undefined) return transport.call('listSessionQuestions', { params, query: {} })
+      const { seconds, after } = wait
+      const query = { wait: String(seconds), after }
+      // The server keeps the answer back for so long.
+      const limits = { attempts: 1, timeoutMs: (seconds + WAIT_GRACE_S) * 1_000 }
+      return transport.call('listSessionQuestions', { params, query }, limits)
+    },
+    withdraw(questionId) {
+      const body = { fence: known.fence }
+      return transport.call('withdrawQuestion', { params: { ...params, question_id: questionId }, body })
+    },
     async loadState() {
       const { state } = await transport.call('exportEvents', { params, query: { limit: '1' } })
       if (state === null) throw new ServiceFailure('the export of the session holds no state')
@@ -211,9 +232,12 @@ export function createSessionApi(options: SessionApiOptions): SessionApi {
   }
 }
 
+const redeemsOf = (redeems: ReadonlyMap<string, string>) =>
+  [...redeems].map(([call_id, question_id]) => ({ call_id, question_id }))
+
 /** Who the session is for. The plan is not part of it: without one, the server chooses it. */
 export async function createBodyOf(identity: Omit<SessionIdentity, 'salt'>, token: PrincipalToken | null) {
-  const { sessionId, holderId, agent, environment, unmatchedPolicy, captureLevel, principal, labels } = identity
+  const { sessionId, holderId, agent, environment, unmatchedPolicy, captureLevel, principal, labels, asks } = identity
   return {
     session_id: sessionId,
     holder_id: holderId,
@@ -224,6 +248,7 @@ export async function createBodyOf(identity: Omit<SessionIdentity, 'salt'>, toke
     ...(principal !== undefined && { principal }),
     ...(token !== null && { principal_token: await token() }),
     ...(labels.length > 0 && { labels: [...labels] }),
+    ...(asks !== null && { asks }),
   }
 }
 

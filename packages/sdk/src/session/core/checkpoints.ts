@@ -18,8 +18,7 @@ import {
 } from '@countersign/protocol'
 import type { Approval } from '../../authority/open-calls.js'
 import { messageOf, type Report } from '../../base/diagnostics.js'
-
-export type OnCheckpoint = (request: ApprovalRequest) => Promise<ApprovalResponse> | ApprovalResponse
+import type { OnCheckpoint } from '../../options/replay-settings.js'
 
 export interface CheckpointCall {
   readonly decision: Decision

@@ -47,6 +47,10 @@ export const proposedAs = (gate: SessionGate): Gate => (gate === 'answer' ? 'str
 
 export const isBlocked = (call: Decision): boolean => call.decision === 'block'
 
+/** People are asked about the call: it is not blocked, and does not run yet. */
+export const isAsked = ({ decision, reason, question }: Decision): boolean =>
+  decision === 'block' && reason === null && question !== undefined
+
 /** `reject_all` lets nothing of a response through when one call is blocked, so that its outcome is `blocked`. */
 export function enforcementOf(decisions: readonly Decision[], gate: SessionGate): EnforcementDecision {
   const blocked = decisions.filter(isBlocked)
@@ -65,7 +69,8 @@ export function explainToModel(blocked: readonly Decision[]): string {
   return blocked.map((call) => sentence(call, call.reason === 'policy_denied' ? RESTRICTED : call.reason)).join('\n')
 }
 
-function sentence({ tool_name, remedy }: Decision, reason: string | null): string {
+function sentence({ tool_name, remedy, question }: Decision, reason: string | null): string {
+  if (question !== undefined && remedy !== null) return remedy
   return `${quoteName(tool_name)} was blocked (${reason}). ${remedy ?? ''}`.trim()
 }
 

@@ -130,7 +130,22 @@ export function checkPlanUse({ plan }: LoadedPlan, settings: ReplaySettings, isE
       'constraints_without_wrapper',
     )
   }
-  if (plan.hasCheckpoints && settings.onCheckpoint === undefined && !settings.asksLater) {
-    throw new ReplayConfigError('the contracts have checkpoints: pass the option onCheckpoint', 'compilation_failed')
+  if (asksProgram(plan, settings.asks) && settings.onCheckpoint === undefined && !settings.asksLater) {
+    throw new ReplayConfigError(
+      'the contracts have checkpoints: pass the option onCheckpoint, a function or askPeople()',
+      'compilation_failed',
+    )
   }
+}
+
+/** Some checkpoint asks the program; the others ask members of the tenant. */
+function asksProgram(plan: Plan, asks: ReplaySettings['asks']): boolean {
+  if (!plan.hasCheckpoints || asks !== null || plan.session.ask !== undefined) return false
+  return [...plan.contracts.values()].some(
+    ({ checkpoints, risk, definition }) =>
+      risk === 'checkpoint' ||
+      definition.surprise !== undefined ||
+      definition.sources?.some(({ otherwise }) => otherwise === 'ask') === true ||
+      checkpoints.some((checkpoint) => checkpoint.definition.ask === undefined),
+  )
 }

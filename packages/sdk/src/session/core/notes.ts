@@ -7,7 +7,7 @@ import type { EnforcementDecision } from '../../base/errors.js'
 import type { NarrowResult } from '../../options/replay-options.js'
 import type { ReplaySettings } from '../../options/replay-settings.js'
 import type { OfferedTool } from '../../providers/provider.js'
-import { isBlocked } from './gate.js'
+import { isAsked, isBlocked } from './gate.js'
 import { protectionLevelOf, type SessionRules, type Stance } from './session-rules.js'
 import { type ShadowDelta, shadowDelta } from './shadow-delta.js'
 import type { Trace, TraceEntry } from './trace.js'
@@ -80,6 +80,19 @@ export function createNotes({ settings, report, rules, authority }: NotesOptions
     }
   }
 
+  /** No person can be asked, which the model learns and people have to put right. */
+  function unanswerable(blocked: readonly Decision[]): void {
+    for (const { tool_name, reasons } of blocked) {
+      const details = new Set(reasons.map(({ detail }) => detail))
+      if (details.has('ask_needs_service')) {
+        report({ type: 'ask_needs_service', session_id, tool_name, detail: needsService(tool_name) })
+      }
+      if (details.has('not_asked')) {
+        report({ type: 'question_unanswerable', session_id, tool_name, detail: tooFew(tool_name) })
+      }
+    }
+  }
+
   return {
     narrowed(allowed, removed) {
       narrowing = { allowed, removed }
@@ -89,8 +102,11 @@ export function createNotes({ settings, report, rules, authority }: NotesOptions
       }
     },
     blocked(decision) {
-      policyErrors(decision.blocked)
-      callBack('onBlock', settings.onBlock, decision)
+      const blocked = decision.blocked.filter((call) => !isAsked(call))
+      if (blocked.length === 0) return
+      policyErrors(blocked)
+      unanswerable(blocked)
+      callBack('onBlock', settings.onBlock, deepFreeze({ ...decision, blocked }))
     },
     watched(stance, removed, decisions) {
       policyErrors(decisions)
@@ -148,6 +164,12 @@ function narrowResult(allowed: readonly OfferedTool[], removed: readonly Narrowe
   const definitions = allowed.map(({ definition }) => JSON.parse(JSON.stringify(definition)) as unknown)
   return deepFreeze({ allowed: definitions, removed: structuredClone(removed) })
 }
+
+const needsService = (tool: string): string =>
+  `a rule asks people about ${tool}, which only the server can do, and it does not decide at present: the call was blocked`
+
+const tooFew = (tool: string): string =>
+  `too few members can answer what a rule asks about ${tool}: the call was blocked; add members to its role or group`
 
 const policyFailed = (tool: string): string =>
   `the policy for ${tool} failed on its call, which is blocked: it reads what the principal or the arguments do ` +

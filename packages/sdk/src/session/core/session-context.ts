@@ -1,4 +1,6 @@
 import { randomBytes, randomUUID } from 'node:crypto'
+import type { SessionState } from '@countersign/engine'
+import { isLive } from '@countersign/protocol'
 import type { Authority, DecidedBy, KillCause } from '../../authority/authority.js'
 import { createLocalAuthority } from '../../authority/local/local-authority.js'
 import type { LocalSessionOptions } from '../../authority/local/local-session.js'
@@ -18,6 +20,7 @@ import type { Approver } from './checkpoints.js'
 import { type Continuations, createContinuations } from './continuations.js'
 import { createNotes, type Notes } from './notes.js'
 import { reportProtection } from './protection.js'
+import { createQuestions, type Questions } from './questions.js'
 import { attachedRules, firstRules, type SessionRules, type Stance, stanceOf } from './session-rules.js'
 import { createTurnQueue, TURN_TIMEOUT_MS, type TurnQueue } from './turn-queue.js'
 import { createVerdicts, type Verdicts } from './verdicts.js'
@@ -34,6 +37,8 @@ export interface SessionContext {
   readonly conversations: Conversations
   readonly continuations: Continuations
   readonly approver: Approver
+  /** What people are asked, whether or not this process lives. */
+  readonly questions: Questions
   /** Aborted when the session is killed. */
   readonly killed: AbortSignal
   readonly transport: Transport | null
@@ -145,6 +150,14 @@ export function createSessionContext(settings: ReplaySettings, providerName: str
         : createConversations(apiKey),
     continuations: createContinuations(),
     approver: { sessionId, onCheckpoint, report, now: () => new Date() },
+    questions: createQuestions({
+      sessionId,
+      api: () => api,
+      open: () => authority.open(),
+      live: () => liveQuestions(authority.current().state()),
+      report,
+      killed: killing.signal,
+    }),
     killed: killing.signal,
     rules: () => rules,
     authority: () => authority,
@@ -193,14 +206,15 @@ export function decider(session: SessionContext): DecidedBy {
 }
 
 function localOptions(settings: ReplaySettings, rules: SessionRules): LocalSessionOptions {
-  const { sessionId, shared, environment, unmatchedPolicy, captureLevel, principal, labels, tools, store } = settings
+  const { sessionId, shared, environment, unmatchedPolicy, captureLevel, principal, labels, asks, tools, store } =
+    settings
   const { loaded, governed, mode, compat, attachment } = rules
   // The plan of a session without an agent was looked up under this name: it is recorded under the same.
   const agent = settings.agent ?? loaded.plan.session.agent ?? (attachment === null ? null : DEFAULT_AGENT)
   const holderId = shared?.holderId ?? `hld_${randomUUID()}`
   const salt = randomBytes(24).toString('base64url')
   return {
-    identity: { sessionId, holderId, agent, environment, unmatchedPolicy, captureLevel, principal, labels, salt },
+    identity: { sessionId, holderId, agent, environment, unmatchedPolicy, captureLevel, principal, labels, asks, salt },
     plan: loaded.plan,
     nowMs: () => Date.now(),
     commitOnReport: () => (settings.addsTools ? tools?.size === 0 : tools === null),
@@ -227,3 +241,6 @@ const THROTTLED =
 const LONG_WAIT =
   'a call is waiting for the previous one, which has not ended: if that is a stream, read it to the end, or close it ' +
   `with break or abort(); after ${TURN_TIMEOUT_MS / 1_000} s the call goes ahead`
+
+const liveQuestions = ({ questions = [] }: SessionState): string[] =>
+  questions.filter(({ state }) => isLive(state)).map(({ id }) => id)

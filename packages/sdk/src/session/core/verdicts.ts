@@ -13,7 +13,7 @@ import { deepFreeze } from '../../base/deep-freeze.js'
 import { jsonOf } from '../../base/written-json.js'
 import type { ToolInvocation } from '../../options/replay-options.js'
 import { type Approver, questionsOf } from './checkpoints.js'
-import { explainToModel, isBlocked } from './gate.js'
+import { explainToModel, isAsked, isBlocked } from './gate.js'
 
 /** What was decided about one call. */
 export type CallVerdict = AllowVerdict | BlockVerdict | AskVerdict
@@ -36,14 +36,25 @@ export interface BlockVerdict extends JudgedCall {
   readonly result: string
 }
 
-/** The call may run once a person has approved it: see `session.answer`. */
+/** The call may run once a person has approved it. */
 export interface AskVerdict extends JudgedCall {
-  /** Ask a person, and answer with `session.answer`. */
+  /** A person has to approve it. */
   readonly verdict: 'ask'
-  /** Names the question when it is answered. */
+  /**
+   * Who asks that person: the program, which answers with `session.answer`; or the server, whose answer
+   * `session.resume` uses, in this process or another.
+   */
+  readonly asks: 'program' | 'people'
+  /** Names the question. */
   readonly id: string
-  /** One for each checkpoint that the call triggered. */
+  /** One for each checkpoint that the call triggered, where the program asks. */
   readonly questions: readonly ApprovalRequest[]
+  /** The page on which people answer, where the server asks. */
+  readonly url: string | null
+  /** The person whom the session acts for may answer, where the server asks. */
+  readonly confirms: boolean
+  /** What the model is told in place of the tool's result. */
+  readonly result: string
 }
 
 interface JudgedCall {
@@ -62,6 +73,10 @@ export interface DecidedAnswer {
   readonly response: ReadResponse
   readonly decisions: readonly Decision[]
   readonly asking: readonly OpenCall[]
+  /** Of a question to people. */
+  readonly urlOf: (questionId: string) => string | null
+  /** The person whom the session acts for may answer what a tool's rules ask. */
+  readonly confirms: (toolName: string) => boolean
   /** False where verdicts have no consequence: then every call may run. */
   readonly isEnforced: boolean
 }
@@ -98,9 +113,8 @@ export function createVerdicts(): Verdicts {
     },
     of: (callId) => known.get(callId) ?? null,
     refused: (isMeant, args) =>
-      latest.find(
-        (one) => one.verdict !== 'allow' && isMeant(one.toolName, one.callId) && equalValues(one.arguments, args),
-      ) ?? null,
+      latest.find((one) => isRefused(one) && isMeant(one.toolName, one.callId) && equalValues(one.arguments, args)) ??
+      null,
     meant({ tool, args, callId }) {
       if (callId !== null) {
         const verdict = known.get(callId)
@@ -113,6 +127,10 @@ export function createVerdicts(): Verdicts {
   }
 }
 
+/** What people are asked about a call is judged anew whenever it is made: they may have answered. */
+const isRefused = (verdict: CallVerdict): boolean =>
+  verdict.verdict === 'block' || (verdict.verdict === 'ask' && verdict.asks === 'program')
+
 function verdictsOf(answer: DecidedAnswer, approver: Approver): CallVerdict[] {
   const { response, decisions, isEnforced } = answer
   const decided = new Map(decisions.map((decision) => [decision.index, decision]))
@@ -120,6 +138,7 @@ function verdictsOf(answer: DecidedAnswer, approver: Approver): CallVerdict[] {
   return decisions.map((decision) => {
     const call = response.calls.find(({ index }) => index === decision.index)
     const args = call?.arguments ?? null
+    if (isAsked(decision)) return parkedVerdict(decision, args, answer)
     if (isBlocked(decision)) return blockVerdict(decision, args)
     const asking = answer.asking.find((one) => one.decision === decision)
     const judged = { id: decision.call_id, name: decision.tool_name, arguments: args }
@@ -154,5 +173,20 @@ export function blockVerdict(decision: Decision, args: JsonObject | null): Block
 function askVerdict(call: OpenCall, approver: Approver): AskVerdict {
   const { callId, toolName, arguments: args, decision, pendingCallId } = call
   const questions = questionsOf(call, approver)
-  return { verdict: 'ask', callId, toolName, arguments: args, decision, id: pendingCallId, questions }
+  const asked = { callId, toolName, arguments: args, decision, id: pendingCallId, questions }
+  return { verdict: 'ask', asks: 'program', ...asked, url: null, confirms: false, result: NOT_APPROVED_YET }
+}
+
+export const NOT_APPROVED_YET = 'The call needs the approval of a person, and is not approved yet.'
+
+function parkedVerdict(
+  decision: Decision,
+  args: JsonObject | null,
+  { urlOf, confirms }: Pick<DecidedAnswer, 'urlOf' | 'confirms'>,
+): AskVerdict {
+  const { call_id: callId, tool_name: toolName, question } = decision
+  const id = question?.question_id ?? ''
+  const about = { callId, toolName, arguments: args, decision, id, questions: [] }
+  const result = explainToModel([decision])
+  return { verdict: 'ask', asks: 'people', ...about, url: urlOf(id), confirms: confirms(toolName), result }
 }
