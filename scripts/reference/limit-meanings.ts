@@ -81,7 +81,6 @@ export const LIMIT_MEANINGS: Readonly<Record<keyof typeof LIMITS, string>> = {
   noteLength: 'characters of the note of an answer',
   questionWaitSeconds: 'how long a request may wait for a question to change',
   questionWaitsPerTenant: 'requests of one tenant that wait for questions, in each process',
-  webhooksPerTenant: 'webhooks of one tenant',
   checkpointTimeoutDefaultSeconds: 'time to wait for an approval, by default',
   maxRetries: 'largest `maxRetries` of `replay`',
   maxRetriesDefault: 'default `maxRetries` of `replay`',

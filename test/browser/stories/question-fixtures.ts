@@ -22,7 +22,7 @@ export function questionFixtures(now: Date, { empty, role, race, ...parts }: Opt
   }
   const rows = () => [...story.values()].map(({ question }) => question)
 
-  const take = (id: string, given: Omit<AnswerBody, 'endorse'>): QuestionDetail => {
+  const take = (id: string, given: AnswerBody): QuestionDetail => {
     const detail = story.get(id)
     if (detail === undefined) throw new Refusal('NOT_FOUND', 'there is no such question')
     const { question } = detail
@@ -86,7 +86,6 @@ export function questionFixtures(now: Date, { empty, role, race, ...parts }: Opt
       detail.card_hash = 'f'.repeat(64)
       return detail
     },
-    revokeEndorsement: () => ({ ok: true }),
     questionStats: () => (empty ? { ...stats, rules: [], people: [], waiting: 0, undelivered: 0 } : stats),
   }
 }

@@ -87,7 +87,6 @@ export function questionStory({ now, sessionId, before }: StoryParts): Map<strin
             eligible: [[{ role: 'approver', from: base.asked_at }]],
             self: 'confirm',
             edit: [],
-            endorse: null,
             expires_at: base.expires_at,
             ...card,
           }
@@ -100,7 +99,6 @@ export function questionStory({ now, sessionId, before }: StoryParts): Map<strin
       deliveries: [
         { kind: 'asked', channel: 'mail', to: 'ben@northwind.example', sent_at: at(-0.19), attempts: 1, error: null },
       ],
-      endorsements: [],
       may: {
         answer: base.state === 'waiting' && base.mine,
         confirms: false,
@@ -185,7 +183,6 @@ export function questionStory({ now, sessionId, before }: StoryParts): Map<strin
             { role: 'on-call', from: at(3.8) },
           ],
         ],
-        endorse: { most: 5, seconds: 86_400 },
         definition_hash: 'd'.repeat(64),
         plan_hash: 'b'.repeat(64),
       },
@@ -199,20 +196,6 @@ export function questionStory({ now, sessionId, before }: StoryParts): Map<strin
             sent_at: null,
             attempts: 3,
             error: 'the mail server refused the connection',
-          },
-          { kind: 'asked', channel: 'webhook', to: 'https://hooks.example/x', sent_at: null, attempts: 0, error: null },
-        ],
-        endorsements: [
-          {
-            endorsement_id: 'end_1',
-            tool_name: 'send_invoice',
-            path: '$.iban',
-            source: 'read_document $.text',
-            most: 5,
-            used: 2,
-            until: at(20),
-            by: 'Ada Byron',
-            revoked_at: null,
           },
         ],
       },

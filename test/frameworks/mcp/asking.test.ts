@@ -54,7 +54,8 @@ const opened: string[] = []
 
 /** A host in front of a gateway. One that opens pages answers `accept` by itself. */
 async function host(gateway: number, session: string, { isModern = true, opensPages = true } = {}) {
-  const capabilities = { elicitation: opensPages ? { url: {} } : {} }
+  const elicitation: Record<string, Record<string, never>> = opensPages ? { url: {} } : {}
+  const capabilities = { elicitation }
   const mode = isModern ? ({ pin: '2026-07-28' } as const) : ('legacy' as const)
   const client = new Client({ name: 'host', version: '1' }, { capabilities, versionNegotiation: { mode } })
   client.setRequestHandler('elicitation/create', async ({ params }) => {

@@ -144,7 +144,7 @@ const WAYS: readonly Way[] = [
       const model = new ScriptedModel([[assistantMessage('done')]])
       const agent = governAgents(
         session,
-        agentOf({ tools: { pay: (args) => paid.push(args) && 'paid' } } as never, model, session),
+        agentOf({ tools: { pay: (args: unknown) => paid.push(args) && 'paid' } } as never, model, session),
       )
       const state = await agents20.RunState.fromString(agent as never, String(stored))
       await new agents20.Runner().run(agent, state as never)

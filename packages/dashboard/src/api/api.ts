@@ -94,7 +94,6 @@ const CALLS = {
   answerQuestion: ['POST', '/api/dashboard/questions/:question_id/answer', 'approver'],
   answerQuestions: ['POST', '/api/dashboard/questions/answers', 'approver'],
   askAgain: ['POST', '/api/dashboard/questions/:question_id/ask-again', 'owner'],
-  revokeEndorsement: ['POST', '/api/dashboard/endorsements/:endorsement_id/revoke', 'approver'],
   questionStats: ['GET', '/api/dashboard/question-stats'],
 } as const satisfies { [N in RouteName]?: RowOf<Routes[N]> }
 

@@ -125,7 +125,6 @@ export function newQuestion(
     eligible: asked.eligible,
     self: asked.self,
     edit: [],
-    endorse: null,
     expires_at: asked.expiresAt,
   }
   return {

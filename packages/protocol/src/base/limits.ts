@@ -76,7 +76,6 @@ export const LIMITS = {
   noteLength: 1_000,
   questionWaitSeconds: 25,
   questionWaitsPerTenant: 64,
-  webhooksPerTenant: 8,
   maxRetries: 5,
   maxRetriesDefault: 0,
   maxUnguardedCallsDefault: 3,

@@ -15,7 +15,6 @@ import {
 } from '../session/question.js'
 import { principalProofSchema } from '../session/session.js'
 import { remainingSchema } from '../session/turn.js'
-import { doneReply } from './account.js'
 import { callRowSchema } from './dashboard-sessions.js'
 
 export const questionsQuery = pageQuery.extend({
@@ -70,22 +69,11 @@ export const questionAnswerSchema = z.strictObject({
 })
 export const questionDeliverySchema = z.strictObject({
   kind: z.enum(['asked', 'reminder', 'escalation', 'decided']),
-  channel: z.enum(['mail', 'webhook']),
+  channel: z.enum(['mail']),
   to: z.string().nullable(),
   sent_at: timeSchema.nullable(),
   attempts: z.int(),
   error: z.string().nullable(),
-})
-export const endorsementSchema = z.strictObject({
-  endorsement_id: z.string(),
-  tool_name: z.string(),
-  path: z.string(),
-  source: z.string(),
-  most: z.int(),
-  used: z.int(),
-  until: timeSchema,
-  by: z.string().nullable(),
-  revoked_at: timeSchema.nullable(),
 })
 
 export const questionDetailSchema = z.strictObject({
@@ -100,7 +88,6 @@ export const questionDetailSchema = z.strictObject({
   can_edit: z.boolean(),
   answers: z.array(questionAnswerSchema),
   deliveries: z.array(questionDeliverySchema),
-  endorsements: z.array(endorsementSchema),
   may: z.strictObject({
     answer: z.boolean(),
     /** The reader is whom the session acts for: a yes confirms their own request. */
@@ -123,8 +110,6 @@ export const answerBody = z.strictObject({
   note: z.string().trim().min(1).max(LIMITS.noteLength).optional(),
   /** In place of the card's: only where the card allows it. */
   arguments: jsonObjectSchema.optional(),
-  /** Also covers later calls whose value comes from the same place, as the card offers. */
-  endorse: z.literal(true).optional(),
 })
 export type AnswerBody = z.infer<typeof answerBody>
 
@@ -239,13 +224,6 @@ export const questionRoutes = {
     summary: 'Put a question that waits once more, to those who are members now; answers to it are void',
     params: questionPath,
     reply: questionDetailSchema,
-  },
-  revokeEndorsement: {
-    ...answer,
-    path: '/api/dashboard/endorsements/:endorsement_id/revoke',
-    summary: 'Revoke an endorsement: later calls ask again',
-    params: z.strictObject({ endorsement_id: idSchema }),
-    reply: doneReply,
   },
   questionStats: {
     ...view,

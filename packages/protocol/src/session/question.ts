@@ -71,7 +71,6 @@ export const questionCardSchema = z.strictObject({
   eligible: eligibleSchema,
   self: selfSchema,
   edit: z.array(editSchema),
-  endorse: z.strictObject({ most: z.int(), seconds: z.int() }).nullable(),
   expires_at: timeSchema,
 })
 export type QuestionCard = z.infer<typeof questionCardSchema>

@@ -29,7 +29,7 @@ import { questionDetail, whyNot } from './question-detail.js'
 import { putAgain } from './renew-questions.js'
 import { decidedBy, whyClosed } from './why-closed.js'
 
-type Answer = Omit<AnswerBody, 'arguments' | 'endorse'>
+type Answer = Omit<AnswerBody, 'arguments'>
 
 /** A member answers. Who may is decided where the answer is written. The same answer again is the same answer. */
 export async function answerQuestion(
@@ -38,7 +38,6 @@ export async function answerQuestion(
 ): Promise<Reply<Routes['answerQuestion']>> {
   await requireToken(ctx, 'answers', `${ctx.tenant.tenantId} ${ctx.signIn.userId}`)
   if (body.arguments !== undefined) throw refused('body.arguments: this question does not let its arguments be changed')
-  if (body.endorse !== undefined) throw refused('body.endorse: this question does not offer it')
   await answer(ctx, params.question_id, body)
   return detailOf(ctx, params.question_id)
 }

@@ -46,7 +46,6 @@ export async function questionDetail(ctx: UserContext, questionId: string): Prom
       attempts,
       error,
     })),
-    endorsements: [],
     may: {
       answer: question.mine,
       confirms: question.requester === userId,

@@ -1,7 +1,6 @@
 import type { AnswerBody, JsonValue, QuestionDetail } from '@countersign/protocol'
 import { useId, useState } from 'react'
 import { Button } from '../../components/basic/button.js'
-import { plural, until } from '../../text/format.js'
 import { shownCard } from './answer-choices.js'
 import { ChangesTable } from './changes-table.js'
 import { EditField, isEditable } from './edit-field.js'
@@ -17,7 +16,6 @@ interface AnswerFormProps {
 export function AnswerForm({ detail, busy, onAnswer }: AnswerFormProps) {
   const { question, may, can_edit } = detail
   const [note, setNote] = useState('')
-  const [endorse, setEndorse] = useState(false)
   // By path. Undefined: what was typed cannot be taken.
   const [edits, setEdits] = useState<Readonly<Record<string, JsonValue | undefined>>>({})
   const noteId = useId()
@@ -39,7 +37,6 @@ export function AnswerForm({ detail, busy, onAnswer }: AnswerFormProps) {
       decision: 'approve',
       ...noted,
       ...(edited === null || changes.length === 0 ? {} : { arguments: edited }),
-      ...(endorse ? { endorse: true } : {}),
     })
   const missing = question.needed - question.have
   return (
@@ -63,15 +60,6 @@ export function AnswerForm({ detail, busy, onAnswer }: AnswerFormProps) {
         </details>
       )}
       {changes.length === 0 ? null : <ChangesTable changes={changes} before="As asked" now="As you approve it" />}
-      {shown === null || shown.endorse === null ? null : (
-        <label className="check">
-          <input type="checkbox" checked={endorse} onChange={(event) => setEndorse(event.target.checked)} />
-          <span>
-            Also allow {plural(shown.endorse.most, 'later call')} that {shown.endorse.most === 1 ? 'takes' : 'take'} the
-            value from the same place of the same record, for {spanWords(shown.endorse.seconds)}
-          </span>
-        </label>
-      )}
       <div className="field">
         <label htmlFor={noteId}>Note (optional)</label>
         <textarea
@@ -109,6 +97,3 @@ export function AnswerForm({ detail, busy, onAnswer }: AnswerFormProps) {
     </div>
   )
 }
-
-const spanWords = (seconds: number): string =>
-  until(new Date(Date.now() + seconds * 1_000 + 500).toISOString()).replace(/^in /, '')

@@ -1,15 +1,11 @@
 import type { QuestionCard, QuestionDetail } from '@countersign/protocol'
-import { useChange } from '../../api/use-api.js'
-import { Allowed } from '../../components/basic/allowed.js'
 import { Badge } from '../../components/basic/badge.js'
-import { Button } from '../../components/basic/button.js'
-import { Name, Text } from '../../components/basic/text.js'
-import { Ago, Until } from '../../components/basic/time.js'
-import { FormProblem } from '../../components/form/form-problem.js'
+import { Text } from '../../components/basic/text.js'
+import { Ago } from '../../components/basic/time.js'
 import { Panel } from '../../components/layout/page.js'
 import { fullTime, plural, sentence } from '../../text/format.js'
 import { ChangesTable } from './changes-table.js'
-import { changesBetween, plainPath } from './leaf-values.js'
+import { changesBetween } from './leaf-values.js'
 import { decisionWords } from './question-words.js'
 
 /** Who is asked, who answered, who was told, and what answers also cover. */
@@ -19,7 +15,6 @@ export const QuestionRecord = ({ detail }: { detail: QuestionDetail }) => (
       {detail.card === null ? null : <Asked card={detail.card} />}
       <Answers detail={detail} />
     </Panel>
-    {detail.endorsements.length === 0 ? null : <Endorsements detail={detail} />}
     <Panel title="Notices">
       <Deliveries detail={detail} />
     </Panel>
@@ -127,44 +122,5 @@ function Deliveries({ detail: { deliveries, question } }: { detail: QuestionDeta
         ))}
       </ul>
     </>
-  )
-}
-
-function Endorsements({ detail: { endorsements } }: { detail: QuestionDetail }) {
-  const revoke = useChange('revokeEndorsement', ['loadQuestion'])
-  return (
-    <Panel title="Later calls that are covered">
-      <ul className="rows notices">
-        {endorsements.map((endorsement) => (
-          <li key={endorsement.endorsement_id}>
-            <span>
-              <Name value={endorsement.tool_name} /> with <Name value={plainPath(endorsement.path)} /> from{' '}
-              <Text value={endorsement.source} />: {endorsement.used} of {endorsement.most} used,{' '}
-              {endorsement.revoked_at !== null ? (
-                <>
-                  revoked <Ago at={endorsement.revoked_at} />
-                </>
-              ) : (
-                <>
-                  ends <Until at={endorsement.until} />
-                </>
-              )}
-            </span>
-            {endorsement.revoked_at !== null ? null : (
-              <Allowed to="revokeEndorsement">
-                <Button
-                  kind="danger"
-                  busy={revoke.isPending}
-                  onClick={() => revoke.mutate({ params: { endorsement_id: endorsement.endorsement_id } })}
-                >
-                  Revoke
-                </Button>
-              </Allowed>
-            )}
-          </li>
-        ))}
-      </ul>
-      <FormProblem problem={revoke.error} />
-    </Panel>
   )
 }
