@@ -32,9 +32,25 @@ beforeAll(async () => {
     plan_id: submitted.body.plan.plan_id,
     run_id: run.body.run.run_id,
     key_id: runtime.keyId,
+    question_id: await theirQuestion(),
     ...(await theirPeople()),
   }
 })
+
+/** A question that waits, about a call of the other tenant. */
+async function theirQuestion(): Promise<string> {
+  const id = 'Q-THEIRS'
+  await runtime.sql`
+    insert into questions (
+      tenant_id, question_id, session_id, proposal_id, call_id, tool_name, rule, argument_hash, card_no, card_hash, card_at,
+      can_edit, have, needed, eligible, self, remind_at, state, asked_at, expires_at
+    ) values (
+      ${runtime.tenantId}, ${id}, ${owned.sessionId}, 'p', 'c', 'pay', 'pay#0', 'hash', 1, 'hash', now(),
+      false, 0, 1, '[[{"role": "approver", "from": "2026-01-01T00:00:00.000Z"}]]', 'confirm', '{}', 'waiting', now(),
+      now() + interval '1 day'
+    )`
+  return id
+}
 
 /** A member of the other tenant who is signed in, and somebody who is invited. */
 async function theirPeople(): Promise<Record<'user_id' | 'sign_in_id' | 'invitation_id', string>> {
@@ -99,6 +115,8 @@ describe("another tenant's ids in the path", () => {
       select p.state, k.revoked_at from governance_plans p join api_keys k using (tenant_id)
       where p.plan_id = ${theirs.plan_id!} and k.key_id = ${theirs.key_id!}`
     expect([...kept]).toEqual([{ state: 'draft', revokedAt: null }])
+    const asked = await runtime.sql`select state, card_no from questions where question_id = ${theirs.question_id!}`
+    expect([...asked]).toEqual([{ state: 'waiting', cardNo: 1 }])
   })
 })
 

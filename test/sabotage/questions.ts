@@ -10,7 +10,7 @@ export const questionSabotages: Bugs = {
     },
     {
       breaks: 'question.denied-is-final',
-      from: "asked.asksAgain ? undefined : same.find(({ state }) => state === 'denied')",
+      from: 'asked.asksAgain ? undefined : state.questions?.find(isRefused)',
       to: 'undefined',
     },
   ],
@@ -49,6 +49,115 @@ export const questionSabotages: Bugs = {
       breaks: 'question.eligible',
       from: "u.role in ('approver', 'owner') and u.role_since <= q.card_at",
       to: "u.role in ('approver', 'owner')",
+    },
+  ],
+}
+
+/** What a program meets that asks people: nothing runs early, nothing runs twice, and the model reads why. */
+export const askingSabotages: Bugs = {
+  'packages/sdk/src/turn/redeem.ts': [
+    {
+      breaks: 'ask.waits',
+      from: "own.some(({ state }) => state === 'waiting')) return judged",
+      to: 'false) return judged',
+    },
+    { breaks: 'ask.waits', from: '  if (seconds > 0) turn.leave()\n', to: '' },
+    {
+      breaks: 'ask.wire',
+      from: "if (judged.answer.asked.runs === 'own' && own.some(({ edited_hash }) => edited_hash !== null)) return judged",
+      to: '',
+    },
+    { breaks: 'ask.edited', from: '    changed.set(call.id, call.arguments)\n', to: '' },
+  ],
+  'packages/sdk/src/turn/propose.ts': [
+    {
+      breaks: 'ask.waits',
+      from: 'response: again === null ? came.response : callsOf(read)',
+      to: 'response: came.response',
+    },
+  ],
+  'packages/sdk/src/turn/turn.ts': [
+    {
+      breaks: 'ask.parks',
+      from: 'result.error instanceof ReplayParkedError || retries-- === 0',
+      to: 'retries-- === 0',
+    },
+  ],
+  'packages/sdk/src/session/core/notes.ts': [
+    {
+      breaks: 'ask.parks',
+      from: 'decision.blocked.filter((call) => !isAsked(call))',
+      to: 'decision.blocked',
+    },
+  ],
+  'packages/sdk/src/session/core/questions.ts': [
+    { breaks: 'ask.wire', from: '        told.add(question.question_id)\n', to: '' },
+    {
+      breaks: 'ask.wire',
+      from: 'if (isOpenHere() || isOpenThere()) await load()',
+      to: 'if (isOpenHere()) await load()',
+    },
+    { breaks: 'ask.kill', from: 'await Promise.race([asked, whenKilled])', to: 'await asked' },
+  ],
+  'packages/sdk/src/session/questions.ts': [
+    {
+      breaks: 'ask.resume',
+      from: "if (state !== 'approved') return",
+      to: "if (state === 'waiting') return",
+    },
+  ],
+  'packages/sdk/src/session/propose-again.ts': [
+    { breaks: 'ask.own-question-survives', from: ', unanswered: true })', to: ' })' },
+  ],
+  'packages/engine/src/judge/rules/invariants.ts': [
+    { breaks: 'ask.resume', from: ' || wasJudgedBefore(standing)', to: '' },
+  ],
+  'packages/engine/src/state/unanswered.ts': [
+    {
+      breaks: 'ask.own-question-survives',
+      from: ' && Date.parse(one.until) >= atMs',
+      to: '',
+    },
+  ],
+  'packages/sdk/src/authority/local/local-session.ts': [
+    { breaks: 'ask.needs-service', from: '      people: null,\n', to: '' },
+  ],
+  'packages/sdk/src/authority/remote/complete-decision.ts': [
+    { breaks: 'ask.controls', from: 'controls.labels && asksByLabel(plan, decision.tool_name)', to: 'false' },
+    { breaks: 'ask.controls', from: 'const isNewlyAsked = controls.labels && ', to: 'const isNewlyAsked = ' },
+    {
+      breaks: 'ask.controls',
+      from: 'own.reasons.filter((block) => !isJudgedThere(block, decision))',
+      to: 'own.reasons.some(isForPeople) ? [] : own.reasons',
+    },
+  ],
+  'packages/sdk/src/adapters/langchain/ask-by-interrupt.ts': [
+    {
+      breaks: 'ask.frameworks',
+      from: "if (question?.state !== 'waiting') return question !== null",
+      to: 'if (question !== null) return true',
+    },
+  ],
+  'packages/sdk/src/adapters/ai/govern-tools.ts': [
+    { breaks: 'ask.frameworks', from: '|| (!isKnown && isAsked)) return true', to: ') return true' },
+  ],
+  'packages/gateway/src/mcp/governed-server.ts': [
+    {
+      breaks: 'ask.mcp-state',
+      from: 'if (state !== null && !(state.ok && state.isOf(meant)))',
+      to: 'if (state !== null && !state.ok)',
+    },
+    { breaks: 'ask.mcp-confirm', from: 'const mayAsk = state === null && ', to: 'const mayAsk = ' },
+    { breaks: 'ask.mcp-confirm', from: 'const sent = state === null ? params : own', to: 'const sent = params' },
+  ],
+  'packages/gateway/src/mcp/request-state.ts': [
+    { breaks: 'ask.mcp-state', from: ' || opened.expires < nowMs()', to: '' },
+  ],
+  'packages/sdk/src/adapters/claude/index.ts': [
+    {
+      breaks: 'ask.hooks',
+      from: "if (verdict.verdict === 'ask' && verdict.asks === 'people') return output('deny'",
+      to: "if (verdict.verdict === 'ask' && verdict.asks === 'people') return output('ask'",
     },
   ],
 }

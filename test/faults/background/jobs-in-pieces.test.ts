@@ -247,7 +247,15 @@ proves('limit.jobs.pieces', 'of a tenant whose offer could not be written as exp
 
 test('jobs that work on what is of one tenant keep no retention waiting', () => {
   const own = JOBS.filter(({ ownLane }) => ownLane).map(({ name }) => name)
-  expect(own).toEqual(['sign-heads', 'watch-rates', 'expire-offers', 'learning', 'runs'])
+  expect(own).toEqual([
+    'sign-heads',
+    'watch-rates',
+    'expire-offers',
+    'expire-questions',
+    'send-notices',
+    'learning',
+    'runs',
+  ])
 })
 
 describe('plans that nothing refers to are removed', () => {

@@ -14,13 +14,16 @@ import { govern as governAgents } from '../../../packages/sdk/src/adapters/opena
 import { openSession } from '../../../packages/sdk/src/index.js'
 import { createAskingService } from '../../support/people/served-questions.js'
 import { proves } from '../../support/proves.js'
-import { agentOf } from '../openai-agents-face.js'
+import { agentOf, SDKS as GIVEN } from '../openai-agents-face.js'
 
 const pay = {
   tool: 'pay',
   side_effect: 'write' as const,
   checkpoint: { reason: 'every payment', ask: {} },
 }
+
+/** The supported versions, as the newest is typed. */
+const SDKS = GIVEN as Readonly<Record<string, typeof agents20>>
 
 afterEach(() => void vi.useRealTimers())
 
@@ -227,3 +230,79 @@ for (const { name, ask, goOn } of WAYS) {
     )
   })
 }
+
+interface Item {
+  readonly rawItem: { readonly callId?: string }
+}
+
+describe("openai-agents, a question of the program's own that went on in another process", () => {
+  const own = { ...pay, checkpoint: { reason: 'every payment', timeout_seconds: 600 } }
+  const decisions = {
+    undecided: { calls: ['c1', 'c2'], approved: [], rejected: [] },
+    'undecided, alone': { calls: ['c1'], approved: [], rejected: [] },
+    rejected: { calls: ['c1'], approved: [], rejected: ['c1'] },
+    'one of two approved': { calls: ['c1', 'c2'], approved: ['c1'], rejected: [] },
+    'both approved': { calls: ['c1', 'c2'], approved: ['c1', 'c2'], rejected: [] },
+    'one approved, one rejected': { calls: ['c1', 'c2'], approved: ['c2'], rejected: ['c1'] },
+  } as const
+  for (const [sdkName, sdk] of Object.entries(SDKS)) {
+    for (const [name, { calls, approved, rejected }] of Object.entries(decisions)) {
+      proves('ask.own-question-survives', `${name}: only an approved call runs, ${sdkName}`, async () => {
+        const at = createAskingService()
+        const amounts: Record<string, number> = { c1: 900, c2: 901 }
+        const agentIn = ({ session, paid }: Process, turns: ConstructorParameters<typeof ScriptedModel>[0]) => {
+          const tools = { pay: (args: unknown) => paid.push(args) && 'paid' }
+          const model = new ScriptedModel(turns)
+          return governAgents(session, agentOf({ tools } as never, model, session, sdk)) as never
+        }
+        const decide = (
+          state: { approve(item: never): void; reject(item: never): void },
+          items: readonly Item[],
+          ids: { readonly approved: readonly string[]; readonly rejected: readonly string[] },
+        ) => {
+          for (const item of items) {
+            if (ids.approved.includes(item.rawItem.callId ?? '')) state.approve(item as never)
+            if (ids.rejected.includes(item.rawItem.callId ?? '')) state.reject(item as never)
+          }
+        }
+        const first = processOf(at, own)
+        const proposed = calls.map((callId) => functionCall('pay', { amount: amounts[callId] }, { callId }))
+        const asked = await new sdk.Runner().run(agentIn(first, [proposed]), 'pay')
+        expect(asked.interruptions).toHaveLength(calls.length)
+        decide(asked.state, asked.interruptions as never, { approved, rejected })
+        const stored = asked.state.toString()
+        await first.session.park()
+
+        const second = processOf(at, own)
+        const agent = agentIn(second, [[assistantMessage('done')]])
+        const went = await new sdk.Runner().run(agent, (await sdk.RunState.fromString(agent, stored)) as never)
+        expect(second.paid).toEqual(approved.map((id) => ({ amount: amounts[id] })))
+        const open = calls.filter((id) => ![...approved, ...rejected].some((decided) => decided === id))
+        expect((went.interruptions as unknown as Item[]).map(({ rawItem }) => rawItem.callId)).toEqual(open)
+
+        // Those left open are asked once more, and run once they are approved.
+        if (open.length > 0) {
+          decide(went.state, went.interruptions as never, { approved: open, rejected: [] })
+          await new sdk.Runner().run(agent, went.state as never)
+        }
+        const ran = [...approved, ...open].map((id) => ({ amount: amounts[id] }))
+        expect(second.paid).toEqual(ran)
+        expect(first.paid).toEqual([])
+        await second.session.close()
+      })
+    }
+
+    proves('ask.own-question-survives', `alwaysApprove approves no later call, ${sdkName}`, async () => {
+      const { session, paid } = processOf(createAskingService(), own)
+      const calls = ['c1', 'c2'].map((callId) => [functionCall('pay', { amount: 900 }, { callId })])
+      const model = new ScriptedModel([...calls, [assistantMessage('done')]])
+      const tools = { pay: (args: unknown) => paid.push(args) && 'paid' }
+      const agent = governAgents(session, agentOf({ tools } as never, model, session, sdk))
+      const asked = await new sdk.Runner().run(agent, 'pay')
+      asked.state.approve(asked.interruptions[0] as never, { alwaysApprove: true })
+      await new sdk.Runner().run(agent, asked.state as never)
+      expect(paid).toEqual([{ amount: 900 }])
+      await session.close()
+    })
+  }
+})

@@ -14,6 +14,8 @@ export const asking = {
   'ask.edited':
     'A call that a person changed runs as changed, for the arguments that the model gave, and the model is told',
   'ask.needs-service': 'Where no service decides, what asks people is blocked, and no callback stands in',
+  'ask.controls':
+    'A label or filter that is set during a turn blocks a call that asks people, approved or not, as it blocks any other; what only the label asks, the next turn asks',
   'ask.withdraw': '`session.withdraw` ends a question of the holder; a decided one is refused as `QUESTION_DECIDED`',
   'ask.lost-replies': 'A lost reply to any request of a question loses no answer and runs nothing twice',
   'ask.diagnostics': 'Diagnostics say that people are asked, have answered, cannot be asked or were not reached',

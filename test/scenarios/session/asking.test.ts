@@ -63,7 +63,7 @@ proves(['ask.resume', 'ask.park'], 'asked by one program, answered by a person, 
   expect(resumed.filter(({ ran }) => ran)).toHaveLength(1)
   expect(await second.session.resume(idOf(verdict))).toMatchObject({
     ran: false,
-    result: `pay has run under ${idOf(verdict)}.`,
+    result: `${idOf(verdict)} was used up: a call of pay was allowed by it.`,
   })
   expect([...first.ran, ...second.ran]).toEqual([{ amount: 900 }])
   const { events } = await exportOf(runtime.api(key), id)

@@ -150,6 +150,31 @@ describe('who may answer', () => {
     await owner.call('changeMember', { params: { user_id: approver.userId }, body: { groups: [] } })
   })
 
+  test('asked again, it has its time from then on, and people are told again', async () => {
+    const { id } = await asked()
+    const stored = async () => {
+      const [row] = await runtime.sql<{ seconds: number }[]>`
+        select round(extract(epoch from expires_at - card_at))::int as seconds from questions where question_id = ${id}`
+      return row?.seconds
+    }
+    const kinds = async () =>
+      (await runtime.sql<{ kind: string }[]>`select kind from deliveries where question_id = ${id}`).map(
+        ({ kind }) => kind,
+      )
+    const seconds = await stored()
+    expect((await kinds()).filter((kind) => kind.startsWith('asked'))).toEqual(['asked'])
+    for (let again = 2; again <= 3; again++) {
+      await runtime.sql`update questions set asked_at = asked_at - interval '1 hour' where question_id = ${id}`
+      expect((await owner.call('askAgain', { params: params(id) })).body.question).toMatchObject({ card_no: again })
+      expect(await stored()).toBe(seconds)
+    }
+    expect((await kinds()).filter((kind) => kind.startsWith('asked')).sort()).toEqual([
+      'asked',
+      'asked-card-2',
+      'asked-card-3',
+    ])
+  })
+
   proves('question.eligible', 'demoted, disabled or signed out before the click: 403 or 401', async () => {
     const { id } = await asked()
     const { card_hash } = await load(finance, id)

@@ -347,6 +347,17 @@ export function createAskingService(contracts: readonly Contract[] = []) {
       const reached = { results, committed, status, state_version, control_revision, labels }
       return { ...reached, lease_until: lease(), ledger: ledger(held) }
     },
+    addLabel(id, body) {
+      const held = sessionOf(id)
+      apply(held, 'label', { label: String(body.label) })
+      return { labels: held.state.labels, ledger: ledger(held) }
+    },
+    setToolFilter(id, body) {
+      const held = fenced(id, body)
+      apply(held, 'tool_filter', { tools: body.tools as string[] | null })
+      const { toolFilter: tool_filter, controlRevision: control_revision } = held.state
+      return { tool_filter, control_revision, ledger: ledger(held) }
+    },
     killSession(id) {
       const held = sessionOf(id)
       apply(held, 'killed', { by: 'client' })

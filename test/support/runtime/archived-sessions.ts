@@ -11,7 +11,9 @@ export type SessionRows = ReadonlyMap<string, readonly string[]>
 
 export async function rowsOfSessions(sql: Sql, ids: readonly string[]): Promise<SessionRows> {
   const rows = new Map<string, string[]>(ids.map((id) => [id, []]))
-  for (const { name } of ARCHIVED_TABLES.filter(({ name }) => !name.startsWith('workflow') && name !== 'handoffs')) {
+  // Notices are found by their question, and none of these sessions asks people.
+  const others = ['workflows', 'workflow_events', 'handoffs', 'deliveries']
+  for (const { name } of ARCHIVED_TABLES.filter(({ name }) => !others.includes(name))) {
     const column = name === 'signed_heads' ? 'id' : 'session_id'
     const found = await sql<{ id: string; row: string }[]>`
       select ${sql(column)} as id, to_json(t)::text as row from ${sql(name)} t where ${sql(column)} = any (${[...ids]}::text[])`

@@ -22,6 +22,7 @@ export const VALID_BODIES: Readonly<Partial<Record<RouteName, unknown>>> = {
     tools: [{ name: 'look', definition: { name: 'look' } }],
   },
   endSession: { fence: 1 },
+  withdrawQuestion: { fence: 1 },
   claimCall: { fence: 1, claim_id: 'clm-valid', pending_call_id: 'call-valid', argument_hash: hash },
   preflight: {
     prepared_request_id: 'req-valid',
@@ -69,6 +70,7 @@ export const VALID_BODIES: Readonly<Partial<Record<RouteName, unknown>>> = {
 
 /** The same for routes of the dashboard that name something in their path. */
 export const PERSONS_BODIES: Readonly<Partial<Record<RouteName, unknown>>> = {
+  answerQuestion: { card_hash: hash, decision: 'approve' },
   editPlan: { files: pack.files, files_hash: hash },
   approvePlan: { why: 'it is right' },
   rejectPlan: { why: 'it is wrong' },

@@ -13,6 +13,19 @@ import { proves } from '../../../../test/support/proves.js'
 import { compilePlan } from '../compile/compile-plan.js'
 import { saltedHash } from '../json/hash.js'
 
+/** Once the session is tainted, a second rule asks two people about every payment. */
+const TAINTED = [
+  {
+    tool: 'pay',
+    side_effect: 'financial',
+    arguments: { type: 'object' },
+    checkpoint: [
+      { when: [{ path: '$.amount', gt: 200 }], reason: 'large payment', ask: { role: 'finance' } },
+      { when: [{ label: 'tainted' }], reason: 'tainted', ask: { role: 'approver', count: 2 } },
+    ],
+  },
+]
+
 describe('asking', () => {
   proves(
     'question.asked',
@@ -126,6 +139,30 @@ describe('asking', () => {
     expect(s.verify()).toMatchObject({ ok: true })
   })
 
+  test('a no is about the call: another rule that asks, or the same call twice, opens no way round it', () => {
+    const s = session({ contracts: TAINTED })
+    const id = questionOf(s.propose([PAY]))
+    s.answer(id, 'ada', 'deny')
+    for (const redeems of [undefined, id]) {
+      const { decisions } = s.propose([PAY, PAY], redeems === undefined ? {} : { redeems })
+      expect(decisions.map(({ reason }) => reason)).toEqual(['checkpoint_denied', 'checkpoint_denied'])
+    }
+    s.apply({ type: 'label', at: s.at(), body: { label: 'tainted' } })
+    expect(first(s.propose([PAY]))).toMatchObject({ reason: 'checkpoint_denied' })
+    expect(s.state().questions).toHaveLength(1)
+  })
+
+  test('an answer lifts the rules that it was given about, and no others', () => {
+    const s = session({ contracts: TAINTED })
+    const id = questionOf(s.propose([PAY]))
+    s.answer(id, 'ada')
+    s.apply({ type: 'label', at: s.at(), body: { label: 'tainted' } })
+    const verdict = s.propose([PAY], { redeems: id })
+    expect(first(verdict)).toMatchObject({ decision: 'block', question: { state: 'waiting', needed: 2 } })
+    expect(questionOf(verdict)).not.toBe(id)
+    expect(stateOf(s, id)).toBe('approved')
+  })
+
   test('a no after a yes refuses', () => {
     const s = session()
     const id = questionOf(s.propose([PAY]))
@@ -165,7 +202,7 @@ describe('asking', () => {
     expect(s.state().checkpointsTriggered).toBe(2)
     expect(first(s.propose([PAY], { redeems: id }))).toMatchObject({
       reason: 'checkpoint_timeout',
-      remedy: `No answer came to ${id} in time; pay did not run.`,
+      remedy: `${id} ended before its call ran; pay did not run.`,
     })
   })
 
@@ -270,7 +307,7 @@ describe('asking', () => {
     expect(s.verify()).toMatchObject({ ok: true })
     expect(first(s.propose([['pay', edited]], { redeems: id }))).toMatchObject({
       reason: 'checkpoint_denied',
-      remedy: `pay has run under ${id}.`,
+      remedy: `${id} was used up: a call of pay was allowed by it.`,
     })
   })
 

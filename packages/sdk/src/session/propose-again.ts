@@ -9,7 +9,7 @@ import { neutralProvider } from '../providers/neutral.js'
 import { whole } from '../turn/read-answer.js'
 import { beginTurn } from '../turn/turn.js'
 import type { SessionContext } from './core/session-context.js'
-import type { CallVerdict, DecidedAnswer } from './core/verdicts.js'
+import { type AskVerdict, type CallVerdict, type DecidedAnswer, NOT_APPROVED_YET } from './core/verdicts.js'
 import { findQuestion, resumeQuestion } from './questions.js'
 
 /** A call about which the program had asked a person, as the framework has kept it. */
@@ -20,6 +20,11 @@ export interface AskedCall {
   readonly tool: string
   /** The arguments, or their JSON text. */
   readonly args: unknown
+  /**
+   * Only looks whether its question still stands. Nothing is proposed then: the verdict `ask` names no question that
+   * could be answered.
+   */
+  readonly onlyLooks?: boolean
 }
 
 /** The calls about which a person has not answered yet: another process may propose them once more. */
@@ -47,15 +52,21 @@ export async function proposeAgain(session: SessionContext, asked: AskedCall): P
   const { by } = prepared.prepared
   const hash = saltedHash(session.authority().saltOf(by), given)
   // What was asked, the state says that was loaded for this turn.
-  if (!isUnanswered(session.authority().current().state(), { tool, hash }, Date.now())) {
+  const stands = isUnanswered(session.authority().current().state(), { tool, hash }, Date.now())
+  if (!stands || asked.onlyLooks === true) {
     await turn.abandon(prepared, { why: 'failed', response: null })
-    return null
+    return stands ? standing(asked, given) : null
   }
   await turn.judge(prepared, whole({ tool_calls: [{ id: callId, name: tool, arguments: given }] }))
   return session.verdicts.of(callId)
 }
 
 const PROVIDER = neutralProvider('countersign')
+
+function standing({ callId, tool }: AskedCall, args: JsonObject): AskVerdict {
+  const about = { callId, toolName: tool, arguments: args, decision: null, id: '', questions: [] }
+  return { verdict: 'ask', asks: 'program', ...about, url: null, confirms: false, result: NOT_APPROVED_YET }
+}
 
 /** Some frameworks keep them as the text that the model wrote. */
 function argumentsIn(args: unknown): JsonObject | null {
@@ -65,11 +76,11 @@ function argumentsIn(args: unknown): JsonObject | null {
 }
 
 /**
- * Runs a call. One that people are asked about runs as they have answered; one of another process, where a person was
- * asked about it there.
+ * Runs a call. One that people are asked about runs as they have answered; one of another process about which the
+ * program had asked there, only with an approval: without one, its question stands.
  */
 export async function invokeAsked(session: SessionContext, invocation: ToolInvocation): Promise<ToolRun> {
-  const { callId, tool, args } = invocation
+  const { callId, tool, args, approvedBy = null } = invocation
   if (callId === null) return invoke(session, invocation)
   const verdict = session.verdicts.of(callId)
   const isParked = verdict?.verdict === 'ask' && verdict.asks === 'people'
@@ -78,8 +89,6 @@ export async function invokeAsked(session: SessionContext, invocation: ToolInvoc
   const meant = isParked ? { questionId: verdict.id } : { callId, tool: tool ?? '' }
   const question = await findQuestion(session, meant)
   if (question !== null) return resumeQuestion(session, question, invocation)
-  const again = verdict ?? (await proposeAgain(session, { callId, tool: tool ?? '', args }))
-  return invoke(session, again === null ? invocation : { ...invocation, approvedBy: approverOf(invocation) })
+  if (verdict === null && approvedBy !== null) await proposeAgain(session, { callId, tool: tool ?? '', args })
+  return invoke(session, invocation)
 }
-
-const approverOf = ({ approvedBy, approver }: ToolInvocation): string | null => approvedBy ?? approver ?? null

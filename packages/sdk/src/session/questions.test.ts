@@ -1,3 +1,4 @@
+import type { Contract } from '@countersign/protocol'
 import OpenAI from 'openai'
 import { afterEach, describe, expect } from 'vitest'
 import { createAskingService } from '../../../../test/support/people/served-questions.js'
@@ -73,7 +74,10 @@ describe('openSession', () => {
       result: 'paid {"amount":900}',
       callId: 'c1',
     })
-    expect(await second.session.resume(id ?? '')).toMatchObject({ ran: false, result: `pay has run under ${id}.` })
+    expect(await second.session.resume(id ?? '')).toMatchObject({
+      ran: false,
+      result: `${id} was used up: a call of pay was allowed by it.`,
+    })
     expect([...first.ran, ...second.ran]).toEqual([{ amount: 900 }])
     expect(at.state('ses_1').stateVersion).toBe(1)
   })
@@ -313,6 +317,91 @@ describe('where no service decides', () => {
   })
 })
 
+describe('a label or filter that is set while the model answers', () => {
+  const big = { when: [{ path: '$.amount', gt: 200 }], reason: 'large payment', ask: {} }
+  const tainted = { when: [{ label: 'tainted' }], reason: 'tainted', ask: {} }
+
+  /** Opens a session with these rules of `pay`, whose turns are changed before the model's answer is judged. */
+  function startWith(at: ReturnType<typeof service>, rules: Partial<Contract>) {
+    const contracts = [{ tool: 'pay', side_effect: 'write' as const, ...rules }, find]
+    const one = start(at, { contracts })
+    const turn = async (id: string, args: object, change: (session: Session) => void = () => {}, texts = ['go']) => {
+      const messages = texts.map((text) => ({ role: 'user' as const, text }))
+      const prepared = await one.session.prepare({ model: 'm', tools: ['pay', 'find'], messages })
+      change(one.session)
+      const [verdict] = await prepared.propose({
+        calls: [{ id, name: 'pay', arguments: args }],
+        finishReason: 'tool_calls',
+      })
+      return verdict
+    }
+    const approve = async (args: object) => {
+      expect(await turn('c1', args)).toMatchObject({ verdict: 'ask' })
+      at.answer('ses_1', { decision: 'approve' })
+    }
+    return { ...one, turn, approve }
+  }
+
+  proves('ask.controls', 'blocks what it asks about, and the next turn asks', async () => {
+    const at = service()
+    const { session, ran, turn } = startWith(at, { checkpoint: tainted })
+    const taint = () => session.addLabel('tainted')
+    expect(await turn('c1', { amount: 1 }, taint)).toMatchObject({
+      verdict: 'block',
+      reason: 'checkpoint_denied',
+      remedy: expect.stringContaining('pay needs a person, who has not been asked yet'),
+    })
+    await session.run('c1')
+    expect(ran).toEqual([])
+    expect(await turn('c2', { amount: 1 }, taint)).toMatchObject({ verdict: 'ask' })
+    at.answer('ses_1', { decision: 'approve' })
+    // The service knew the label when it asked.
+    expect(await turn('c3', { amount: 1 }, taint)).toMatchObject({ verdict: 'allow' })
+    await session.run('c3')
+    expect(ran).toEqual([{ amount: 1 }])
+    expect(at.count('addLabel')).toBe(1)
+  })
+
+  proves('ask.controls', 'blocks an approved call that it asks about by another rule', async () => {
+    const at = service()
+    const { turn, approve } = startWith(at, { checkpoint: [big, tainted] })
+    await approve({ amount: 900 })
+    const verdict = await turn('c2', { amount: 900 }, (session) => session.addLabel('tainted'))
+    expect(verdict).toMatchObject({ verdict: 'block', reason: 'checkpoint_denied' })
+    expect(await turn('c3', { amount: 900 })).toMatchObject({ verdict: 'ask' })
+  })
+
+  proves('ask.controls', 'blocks an approved call that it forbids', async () => {
+    const changes: ((session: Session) => void)[] = [
+      (session) => session.addLabel('tainted'),
+      (session) => session.narrow(['find']),
+    ]
+    for (const change of changes) {
+      const at = service()
+      const { turn, approve } = startWith(at, { checkpoint: big, labels: { deny_when: ['tainted'] } })
+      await approve({ amount: 900 })
+      const verdict = await turn('c2', { amount: 900 }, change)
+      expect(verdict).toMatchObject({ verdict: 'block', reason: 'forbidden_tool' })
+      expect(JSON.stringify(verdict)).not.toContain('No person can be asked')
+    }
+  })
+
+  proves('ask.controls', 'lets an approved call run that it says nothing about', async () => {
+    const cases: [Contract['checkpoint'], (session: Session) => void][] = [
+      [big, (session) => session.addLabel('tainted')],
+      [[big, tainted], (session) => session.narrow(['pay'])],
+    ]
+    for (const [checkpoint, change] of cases) {
+      const at = service()
+      // Of an approved call the request is not judged again.
+      const assertions = { input_invariants: [{ path: '$.messages', length_lte: 1 }] }
+      const { turn, approve } = startWith(at, { checkpoint, assertions })
+      await approve({ amount: 900 })
+      expect(await turn('c2', { amount: 900 }, change, ['go', 'on'])).toMatchObject({ verdict: 'allow' })
+    }
+  })
+})
+
 describe('a question', () => {
   const ask = async (at: ReturnType<typeof service>, options = {}) => {
     const first = start(at, options)
@@ -325,7 +414,7 @@ describe('a question', () => {
     const { session, id, turn, types } = await ask(at)
     at.advance(25 * 3_600_000)
     expect(await session.resume(id)).toMatchObject({
-      ...{ ran: false, result: `No answer came to ${id} in time; pay did not run.` },
+      ...{ ran: false, result: `${id} ended before its call ran; pay did not run.` },
     })
     expect(types()).toContain('question_ended')
     expect((await turn('c2', { amount: 900 })).verdict).toMatchObject({ verdict: 'ask' })

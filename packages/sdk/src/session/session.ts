@@ -150,8 +150,8 @@ export class Session<Tools = SomeTools> {
   }
 
   /**
-   * Runs the call of a question that people have approved, once, in this process: it is judged as of now, with the
-   * arguments that they may have changed. Resolves to the result, or to why it does not run.
+   * Runs the call of a question that people have approved, once, in this process: it is judged as of now.
+   * Resolves to the result, or to why it does not run.
    */
   async resume(questionId: string, call: Pick<ToolInvocation, 'run' | 'signal'> = {}): Promise<ResumedCall> {
     return resumeQuestion(this.#context, await questionById(this.#context, questionId), call)

@@ -50,14 +50,12 @@ export async function askAgain(
   const { tenantId } = ctx.tenant
   const question = await inFind(ctx, (sql) => findQuestion(sql, tenantId, params.question_id, ctx.signIn.userId))
   if (question === null) throw new ApiError('NOT_FOUND')
-  const windowMs = question.expiresAt.getTime() - question.askedAt.getTime()
   await changeSession<null>(
     ctx,
     question.sessionId,
     async (loaded) => {
       if (!loaded.locked) return NEEDS_LOCK
-      const expiresAt = new Date(loaded.session.now.getTime() + windowMs).toISOString()
-      const again = await putAgain(loaded, question.questionId, { cause: 'asked_again', expiresAt })
+      const again = await putAgain(loaded, question.questionId, { cause: 'asked_again' })
       if (again === null) throw new ApiError('QUESTION_DECIDED', { detail: 'it has ended' })
       const audit = auditEntry(ctx, { action: 'question_asked_again', subject: question.questionId })
       return { change: { ...again.change, audit }, reply: null }

@@ -1,5 +1,6 @@
-import { cardHashOf } from '@countersign/engine'
-import { isLive, type QuestionCard, type SessionEvent } from '@countersign/protocol'
+import { cardHashOf, isOpenAt } from '@countersign/engine'
+import type { QuestionCard, SessionEvent } from '@countersign/protocol'
+import { ApiError } from '../base/api-error.js'
 import { isoTime } from '../base/iso-time.js'
 import { advance } from '../change/advance.js'
 import { type ChangeResult, changeSession, type LoadedSession, NEEDS_LOCK } from '../change/change-session.js'
@@ -31,7 +32,8 @@ export async function withCurrentQuestions<Reply>(
     try {
       return await run()
     } catch (error) {
-      if (!(error instanceof QuestionsChanged) || tried === MOST_TRIES) throw error
+      if (!(error instanceof QuestionsChanged)) throw error
+      if (tried === MOST_TRIES) throw new ApiError('BUSY')
       for (const changed of error.changed) await renew(ctx, sessionId, changed)
     }
   }
@@ -66,19 +68,19 @@ export async function putAgain(
   how: {
     readonly cause: 'plan_changed' | 'asked_again'
     readonly approvedHash?: string | null
-    readonly expiresAt?: string
   },
 ): Promise<Required<Extract<ChangeResult<null>, { reply: null }>> | null> {
   const { session, query } = loaded
   const { tenantId, hashSalt } = session.fixed
   const question = session.head.state.questions?.find(({ id }) => id === questionId)
   const card = await query((sql) => loadCard(sql, tenantId, questionId))
-  if (question === undefined || !isLive(question.state) || card === null) return null
+  if (question === undefined || !isOpenAt(question, session.now.getTime()) || card === null) return null
+  // An approval may outlive the time to answer: then that begins anew, too.
+  const beginsAnew = how.cause === 'asked_again' || Date.parse(card.expires_at) <= session.now.getTime()
   const next: QuestionCard = {
-    ...card,
+    ...(beginsAnew ? begunAt(session.now, card) : card),
     card_no: question.cardNo + 1,
     ...(how.approvedHash !== undefined && { approved_hash: how.approvedHash }),
-    expires_at: how.expiresAt ?? card.expires_at,
   }
   const event: SessionEvent = {
     type: 'question_changed',
@@ -94,4 +96,12 @@ export async function putAgain(
   }
   const { head, events } = advance(loaded, [event])
   return { change: { session, head, events, questions: { card: { questionId, card: next } } }, reply: null }
+}
+
+/** The card with all of its times moved: who is asked when, and its end. */
+function begunAt(now: Date, card: QuestionCard): QuestionCard {
+  const began = Math.min(...card.eligible.flat().map(({ from }) => Date.parse(from)))
+  const moved = (time: string) => new Date(Date.parse(time) + now.getTime() - began).toISOString()
+  const eligible = card.eligible.map((oneOf) => oneOf.map((one) => ({ ...one, from: moved(one.from) })))
+  return { ...card, eligible, expires_at: moved(card.expires_at) }
 }

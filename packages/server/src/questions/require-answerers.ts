@@ -41,5 +41,5 @@ function problemOf(members: readonly Answerer[], { role, count, escalate }: Ask)
   const fit = members.filter((member) => roles.some((one) => isOne(member, one))).length
   if (fit >= count) return null
   const who = roles.map((one) => (one === 'owner' || one === 'approver' ? `${one}s` : `members of ${one}`)).join(' or ')
-  return `${count} of the ${who} must answer, and ${fit} can: a member of a group must also be an approver or owner`
+  return `the plan needs ${count} answers from ${who}, and ${fit} members can give one; a member of a group must also be an approver or owner`
 }

@@ -9,7 +9,7 @@ export function whyClosed(question: StateQuestion, now: Date, answers: Answered 
   if (isOpenAt(question, now.getTime())) return null
   if (isLive(question.state) || question.state === 'expired') return `it expired at ${question.until}`
   if (question.state === 'denied') return decidedBy(answers.filter(({ decision }) => decision === 'deny'))
-  return question.state === 'used' ? 'the call has run' : 'it was withdrawn'
+  return question.state === 'used' ? 'its approval has been used' : 'it was withdrawn'
 }
 
 export function decidedBy(answers: Answered): string {

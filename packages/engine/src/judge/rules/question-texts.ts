@@ -8,7 +8,7 @@ export const refusedText = (tool: string, note: string | null): string =>
   note === null ? `A person refused this call of ${tool}.` : `A person refused this call of ${tool}: ${ended(note)}`
 
 export const expiredText = (tool: string, questionId: string): string =>
-  `No answer came to ${questionId} in time; ${tool} did not run.`
+  `${questionId} ended before its call ran; ${tool} did not run.`
 
 export const withdrawnText = (tool: string, questionId: string): string =>
   `Question ${questionId} was withdrawn; ${tool} did not run.`
@@ -18,6 +18,7 @@ export const notAskedText = (tool: string): string => `No person can be asked ab
 export const editedText = (changes: readonly string[], note: string | null): string =>
   `A person changed ${changes.join(', ')}${note === null ? '.' : `: ${ended(note)}`} This is the result of the changed call.`
 
-export const usedText = (tool: string, questionId: string): string => `${tool} has run under ${questionId}.`
+export const usedText = (tool: string, questionId: string): string =>
+  `${questionId} was used up: a call of ${tool} was allowed by it.`
 
 const ended = (words: string): string => (/[.!?]$/.test(words) ? words : `${words}.`)

@@ -61,7 +61,8 @@ export function standingOf(
   const redeemed = people.redeems.get(call.id)
   if (redeemed !== undefined) {
     const question = known.find(({ id }) => id === redeemed)
-    if (question !== undefined && hash === (question.editedHash ?? question.hash)) {
+    // An answer lifts the rules that it was given about, and no others.
+    if (question?.rulesHash === asked.rulesHash && hash === (question.editedHash ?? question.hash)) {
       taken.add(question.id)
       return ofQuestion(question, people, nowMs)
     }
@@ -77,7 +78,9 @@ export function standingOf(
     const isEdited = question.editedHash !== undefined && question.state === 'approved'
     return isEdited ? { kind: 'waiting', question, edited: true } : ofQuestion(question, people, nowMs)
   }
-  const denied = asked.asksAgain ? undefined : same.find(({ state }) => state === 'denied')
+  // A no is about the call, whichever rules asked.
+  const isRefused = (one: StateQuestion) => one.tool === tool && one.hash === hash && one.state === 'denied'
+  const denied = asked.asksAgain ? undefined : state.questions?.find(isRefused)
   if (denied !== undefined) return ofQuestion(denied, people, nowMs)
   return people.canAnswer(asked) ? { kind: 'new' } : { kind: 'not_asked', detail: 'not_asked' }
 }

@@ -24,8 +24,7 @@ function governTool(name: string, tool: AiTool, agent: AgentCalls): AiTool {
       return isIterable(output) ? lastOf(output, onPart) : output
     }
     const { abortSignal: signal } = options
-    const { approver } = agent
-    const call = { callId: toolCallId, tool: name, args: input, run, approvedBy, approver, signal }
+    const call = { callId: toolCallId, tool: name, args: input, run, approvedBy, signal }
     return answerOf(agent.session.invoke(call))
   }
   return {

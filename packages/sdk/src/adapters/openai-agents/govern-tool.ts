@@ -15,14 +15,37 @@ export function governTool(tool: FunctionTool, agent: GovernedAgent): FunctionTo
     needsApproval: {
       enumerable: true,
       value: async (context: unknown, input: unknown, callId?: string) => {
-        if (callId !== undefined && agent.session().verdictOf(callId)?.verdict === 'ask') {
-          agent.asked.add(callId)
-          return true
-        }
+        if (callId !== undefined && (await asksPerson(agent, { callId, tool: tool.name, args: input }))) return true
         return (await tool.needsApproval?.(context, input, callId)) ?? false
       },
     },
   })
+}
+
+/** Whether the runner has to wait for a person's decision about a call, here or in another process. */
+async function asksPerson(
+  agent: GovernedAgent,
+  call: { readonly callId: string; readonly tool: string; readonly args: unknown },
+): Promise<boolean> {
+  const { callId, tool } = call
+  const session = agent.session()
+  const verdict = session.verdictOf(callId)
+  if (verdict?.verdict === 'ask') agent.asked.add(callId)
+  if (verdict !== null) return verdict.verdict === 'ask'
+  // What people are asked, the service decides when the call is run.
+  if ((await session.questionOf(callId, tool)) !== null) return false
+  // It is proposed again when it was approved: until then, it would keep the other calls waiting.
+  return (await session.proposeAgain({ ...call, onlyLooks: true }))?.verdict === 'ask'
+}
+
+/** Whether a person has approved a call, as the state of the run says. */
+function isApproved(context: unknown, call: { readonly toolName: string; readonly callId: string }): boolean {
+  const { isToolApproved } = (context ?? {}) as Partial<RunContextLike>
+  return typeof isToolApproved === 'function' && isToolApproved.call(context, call) === true
+}
+
+interface RunContextLike {
+  isToolApproved(call: { readonly toolName: string; readonly callId: string }): boolean | undefined
 }
 
 interface Invocation {
@@ -38,7 +61,11 @@ async function invoke(
 ): Promise<unknown> {
   const callId = details.toolCall?.callId ?? ''
   if (callId !== '') requireTelling(tool, details)
-  const approvedBy = agent.asked.delete(callId) ? agent.approver : null
+  const isAskedHere = agent.asked.delete(callId)
+  // With `alwaysApprove` that state also approves calls that are judged here, about which no person was asked.
+  const isOfAnother = agent.session().verdictOf(callId) === null
+  const isDecided = isAskedHere || (isOfAnother && isApproved(context, { toolName: tool.name, callId }))
+  const approvedBy = isDecided ? agent.approver : null
   let thrown: unknown
   try {
     const run = await agent.session().invoke({
@@ -46,7 +73,6 @@ async function invoke(
       tool: tool.name,
       args: input,
       approvedBy,
-      approver: agent.approver,
       signal: details.signal,
       run: async (judged, { signal }) => {
         const both = details.signal === undefined ? signal : AbortSignal.any([signal, details.signal])

@@ -1,5 +1,5 @@
 import { type Plan, type ReadResponse, triggeredCheckpoints } from '@countersign/engine'
-import type { Decision } from '@countersign/protocol'
+import type { Block, BlockReason, Decision } from '@countersign/protocol'
 import type { ProposalRequest } from '../authority.js'
 import { blockedDecision } from '../blocked-decision.js'
 
@@ -57,14 +57,54 @@ function withCheckpoints(decision: Decision, own: Decision['checkpoints']): Deci
   return { ...decision, checkpoint_required: true, checkpoints: [...decision.checkpoints, ...missing] }
 }
 
-/** What people are asked, this side cannot judge. */
-const onlyServerAsks = ({ reasons }: Decision): boolean => reasons.some(({ detail }) => detail === 'ask_needs_service')
+/** What took effect here since the server prepared the request. */
+export interface OwnControls {
+  /** What the mirror says under them. */
+  readonly decisions: readonly Decision[]
+  /** There is a label among them: with it, other rules may ask. */
+  readonly labels: boolean
+}
 
 /** Labels and filters take effect here at once, on the server later: what they block meanwhile, or ask about. */
-export function underControls(decision: Decision, here: readonly Decision[]): Decision {
-  const own = here.find(({ index }) => index === decision.index)
-  if (decision.decision !== 'allow' || own === undefined || onlyServerAsks(own)) return decision
+export function underControls(decision: Decision, plan: Plan, controls: OwnControls | null): Decision {
+  const own = controls?.decisions.find(({ index }) => index === decision.index)
+  if (controls === null || own === undefined || decision.decision !== 'allow') return decision
   if (own.reason === null) return withCheckpoints(decision, own.checkpoints)
-  const { reason, remedy, failures, reasons } = own
-  return { ...blockedDecision(decision, reason, remedy ?? ''), failures, reasons }
+  const reasons = own.reasons.filter((block) => !isJudgedThere(block, decision))
+  const isNewlyAsked = controls.labels && asksByLabel(plan, decision.tool_name)
+  const asked = isNewlyAsked ? own.reasons.filter(isForPeople).map((block) => askedNext(block, decision)) : []
+  return blockedBy(decision, [...reasons, ...asked])
 }
+
+function blockedBy(decision: Decision, reasons: Decision['reasons']): Decision {
+  const [first] = reasons
+  if (first === undefined) return decision
+  const remedy = [...new Set(reasons.map((block) => block.remedy))].join(' ')
+  const failures = reasons.flatMap((block) => block.failures)
+  return { ...blockedDecision(decision, first.reason, remedy), failures, reasons }
+}
+
+/** What people are asked, the mirror cannot judge. */
+const isForPeople = ({ detail }: Block): boolean => detail === 'ask_needs_service'
+
+/** The request and the response of an approved call were judged when people were asked; no label or filter changes that. */
+const JUDGED_WHEN_ASKED: ReadonlySet<BlockReason> = new Set([
+  'response_format_invalid',
+  'input_invariant_failed',
+  'output_invariant_failed',
+])
+
+const isJudgedThere = (block: Block, { approval }: Decision): boolean =>
+  isForPeople(block) || (approval !== undefined && JUDGED_WHEN_ASKED.has(block.reason))
+
+/** Any label counts: by one, another call of the response may add another. */
+function asksByLabel({ contracts }: Plan, tool: string): boolean {
+  const { checkpoints = [], sources = [] } = contracts.get(tool) ?? {}
+  return [...checkpoints, ...sources].some(({ when }) => when.some(({ subject }) => subject === 'label'))
+}
+
+/** The next request delivers the label, so that the server asks. */
+const askedNext = (block: Block, { tool_name: tool }: Decision): Block => ({
+  ...block,
+  remedy: `${tool} needs a person, who has not been asked yet; it did not run. Call it again to ask.`,
+})

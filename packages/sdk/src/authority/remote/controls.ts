@@ -10,6 +10,7 @@ export interface Controls {
   add(restriction: Restriction): void
   /** Labels or a filter wait to be sent. */
   hasUnsent(): boolean
+  hasUnsentLabel(): boolean
   /** Sends what waits. Throws what the transport throws. */
   flush(exchange: Exchange): Promise<void>
   /** Repeats on a new mirror what has not reached the server yet. */
@@ -54,7 +55,8 @@ export function createControls(report: Report, session_id: string): Controls {
     }
   }
 
-  const hasUnsent = (): boolean => labels.length > 0 || filter !== null
+  const hasUnsentLabel = (): boolean => labels.length > 0
+  const hasUnsent = (): boolean => hasUnsentLabel() || filter !== null
 
   async function flush(exchange: Exchange): Promise<void> {
     flushing ??= singleFlight(() => sendAll(exchange))
@@ -92,6 +94,7 @@ export function createControls(report: Report, session_id: string): Controls {
       else if (!labels.includes(restriction.label)) labels.push(restriction.label)
     },
     hasUnsent,
+    hasUnsentLabel,
     flush,
     replayOn(mirror) {
       for (const label of labels) mirror.restrict({ label })

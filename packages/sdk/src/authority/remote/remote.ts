@@ -143,6 +143,7 @@ export function createRemote(options: RemoteOptions): Authority {
   async function judgeOnServer(proposal: ProposalRequest): Promise<ProposalVerdict> {
     const { usage, model } = proposal.read
     const mirrored = controls.hasUnsent() ? mirror().fork({ watches: local.watches }) : null
+    const labels = controls.hasUnsentLabel()
     const used = { model: model ?? proposal.prepared.request.model, usage }
     const reply = await exchange(
       (server) => server.propose(proposal, used, onError === 'block' ? PATIENT : undefined),
@@ -152,9 +153,9 @@ export function createRemote(options: RemoteOptions): Authority {
         else follow((session) => session.follow(proposal, decisions, proposal_id))
       },
     )
-    const here = mirrored?.judge(proposal, reply.decisions) ?? []
+    const own = mirrored === null ? null : { decisions: mirrored.judge(proposal, reply.decisions), labels }
     const decisions = reply.decisions.map((decision) =>
-      underControls(completeDecision(decision, plan, proposal, identity.asks), here),
+      underControls(completeDecision(decision, plan, proposal, identity.asks), plan, own),
     )
     return { by: 'server', outcome: reply.outcome, decisions }
   }
@@ -271,6 +272,8 @@ export function createRemote(options: RemoteOptions): Authority {
     control(change) {
       if ('kill' in change) return link.kill(change.kill)
       if ('bypass' in change) return link.bypass(change.bypass)
+      // An exact mirror has what the server has, and what is already on its way there.
+      if ('label' in change && live().is === 'open' && mirror().state().labels.includes(change.label)) return
       link.change((session) => session.restrict(change))
       controls.add(change)
       sendControlsSoon()

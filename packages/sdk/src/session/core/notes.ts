@@ -169,11 +169,12 @@ const needsService = (tool: string): string =>
   `a rule asks people about ${tool}, which only the server can do, and it does not decide at present: the call was blocked`
 
 const tooFew = (tool: string): string =>
-  `too few members can answer what a rule asks about ${tool}: the call was blocked; add members to its role or group`
+  `no one can be asked about ${tool}, and the call was blocked: too few members have the role or group that the rule asks, ` +
+  'or it says `self: never` and the principal of the session is not proven, or 1,000 questions are open'
 
 const policyFailed = (tool: string): string =>
   `the policy for ${tool} failed on its call, which is blocked: it reads what the principal or the arguments do ` +
-  'not have, or compares what cannot be compared; ask with has first'
+  'not have, or compares what cannot be compared; test with `has` first'
 
 function unprovenBecause(tool: string, isWrapped: boolean, isShared: boolean): string {
   if (isWrapped) {

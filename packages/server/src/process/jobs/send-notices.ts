@@ -5,7 +5,7 @@ import { writeNotice } from '../mail/messages.js'
 import type { SharedJob } from './job.js'
 
 const SHARE = 'notices'
-/** 1, 2, 4 … minutes apart: the last try is a day after the first. */
+/** 1, 2, 4 … minutes apart: the last try is eight hours after the first. */
 const MAX_ATTEMPTS = 10
 const retrySeconds = (attempts: number): number => 60 * 2 ** attempts
 

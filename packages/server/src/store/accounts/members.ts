@@ -101,7 +101,9 @@ export async function setDisabled(tx: Tx, { tenantId, userId }: Named, isDisable
   const ofMember = tx`tenant_id = ${tenantId} and user_id = ${userId}`
   if (isDisabled)
     await tx`update users set disabled_at = statement_timestamp() where ${ofMember} and disabled_at is null`
-  else await tx`update users set disabled_at = null where ${ofMember}`
+  // Back, they answer what is asked from now on, as with a new role.
+  else
+    await tx`update users set disabled_at = null, role_since = statement_timestamp() where ${ofMember} and disabled_at is not null`
 }
 
 export async function setName(tx: Tx, { tenantId, userId }: Named, name: string): Promise<void> {

@@ -58,6 +58,7 @@ export async function writeQuestions(sql: Queryable, change: OfSession): Promise
   for (const question of questions?.asked ?? []) await insertQuestion(sql, change, question)
   if (questions?.answer !== undefined && !(await insertAnswer(sql, change, questions.answer))) throw new NotEligible()
   await followState(sql, change, questions?.card)
+  if (questions?.card !== undefined) await insertNotices(sql, change, { ...questions.card, remindAt: [] })
 }
 
 async function insertQuestion(
@@ -78,20 +79,29 @@ async function insertQuestion(
       ${card.needed}, ${JSON.stringify(card.eligible)}::text::json, ${card.self}, ${[...remindAt]}::text[]::timestamptz[],
       'waiting', ${now}, ${card.expires_at}::text::timestamptz
     )`
+  await insertNotices(sql, { session: { fixed, now } }, { questionId: id, card, remindAt })
+}
+
+async function insertNotices(
+  sql: Queryable,
+  { session: { fixed, now } }: { readonly session: Pick<OfSession['session'], 'fixed' | 'now'> },
+  { questionId, card, remindAt }: { questionId: string; card: NewQuestion['card']; remindAt: readonly string[] },
+): Promise<void> {
   const notices = noticesOf(card, remindAt, now)
   await sql`
     insert into deliveries (tenant_id, question_id, kind, channel, recipient, next_at)
-    select ${fixed.tenantId}, ${id}, n.kind, 'all', '', n.at
+    select ${fixed.tenantId}, ${questionId}, n.kind, 'all', '', n.at
     from json_to_recordset(${JSON.stringify(notices)}::text::json) as n (kind text, at timestamptz)`
 }
 
 /** When people are told: a little later than it was asked, for who answers at once; each reminder; each further step. */
-function noticesOf({ eligible }: NewQuestion['card'], remindAt: readonly string[], now: Date) {
+function noticesOf({ eligible, card_no }: NewQuestion['card'], remindAt: readonly string[], now: Date) {
+  const suffix = card_no === 1 ? '' : `-card-${card_no}`
   const steps = [...new Set(eligible.flat().map(({ from }) => from))].filter((from) => Date.parse(from) > now.getTime())
   return [
-    { kind: 'asked', at: new Date(now.getTime() + ASKED_AFTER_MS).toISOString() },
+    { kind: `asked${suffix}`, at: new Date(now.getTime() + ASKED_AFTER_MS).toISOString() },
     ...remindAt.map((at, index) => ({ kind: `reminder-${index}`, at })),
-    ...steps.map((at, index) => ({ kind: `escalation-${index}`, at })),
+    ...steps.map((at, index) => ({ kind: `escalation-${index}${suffix}`, at })),
   ]
 }
 
@@ -194,13 +204,13 @@ async function followState(sql: Queryable, change: OfSession, card: QuestionChan
     where tenant_id = ${session.fixed.tenantId} and question_id = ${card.questionId}`
 }
 
-/** Questions that were there before and are not as they were. */
+/** Questions that are not as they were, or as they are when they are new: a kill in the same write withdraws those, too. */
 function changedOf(before: SessionState, after: SessionState): StateQuestion[] {
   if (before.questions === after.questions) return []
   const known = new Map((before.questions ?? []).map((question) => [question.id, question]))
-  return (after.questions ?? [])
-    .filter(({ id }) => known.has(id))
-    .filter((question) => known.get(question.id) !== question)
+  return (after.questions ?? []).filter((question) =>
+    known.has(question.id) ? known.get(question.id) !== question : question.state !== 'waiting',
+  )
 }
 
 function causeOf({ events }: OfSession, { id, state }: StateQuestion): QuestionCause | null {
