@@ -25,12 +25,14 @@ let captures = 0
 /** A recorder whose database only looks at what it is told to store. */
 function recorded() {
   const stored: string[] = []
-  const tx = async (_: TemplateStringsArray, ...values: unknown[]) => {
-    const items = values.find((value) => typeof value === 'string' && value.startsWith('{"capture_id"'))
-    if (items !== undefined) stored.push(...(items as string).split('\n'))
-    return [{ accepted: 1 }]
+  const sql = {
+    unsafe: async (_: string, values: readonly unknown[]) => {
+      const items = values.find((value) => typeof value === 'string' && value.startsWith('{"capture_id"'))
+      if (items !== undefined) stored.push(...(items as string).split('\n'))
+      return [{ result: 1 }]
+    },
   }
-  const database = { transaction: (_: string, fn: (given: typeof tx) => unknown) => fn(tx) } as unknown as Database
+  const database = { single: (_: string, fn: (given: typeof sql) => unknown) => fn(sql) } as unknown as Database
   const waiting = createWaitingBytes(16_000_000)
   const log = createLog({ level: 'silent', write: () => {} })
   const recorder = createCaptureRecorder({ database, random: (length) => Buffer.alloc(length), log }, waiting)
