@@ -83,7 +83,7 @@ interface Attempt {
   readonly again: number
 }
 
-const EVENT = /insert into session_events/i
+const EVENT = /select (propose|receive)\(/i
 
 const ATTEMPTS: Record<string, () => Promise<Attempt>> = {
   'a proposal': async () => {
