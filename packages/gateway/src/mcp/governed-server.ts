@@ -142,8 +142,9 @@ export function createGovernedServer(options: GovernedServerOptions): GovernedSe
       tool = meantTool(read.name, server, catalog.has)
     }
     const name = canonical(tool ?? read.name)
-    const meant = { session: session().sessionId, tool: name, arguments: read.arguments }
-    if (state !== null && !(state.ok && state.isOf(meant))) return errorFor(id, INVALID_PARAMS, OTHER_STATE)
+    // Only where it is needed: asking for a session that has failed ends it under the calls that still have it.
+    const meant = () => ({ session: session().sessionId, tool: name, arguments: read.arguments })
+    if (state !== null && !(state.ok && state.isOf(meant()))) return errorFor(id, INVALID_PARAMS, OTHER_STATE)
     // What the gateway has asked the host is no matter of the server.
     const { requestState: _state, inputResponses: _responses, ...own } = params
     const sent = state === null ? params : own
@@ -165,7 +166,7 @@ export function createGovernedServer(options: GovernedServerOptions): GovernedSe
     // A host that comes back before the answer would be asked again and again: it reads that the call waits.
     const mayAsk = state === null && question?.confirms === true && opensUrls(params)
     if (!mayAsk || question.url === null || !options.states) return refuse(end.text)
-    const requestState = options.states.seal({ ...meant, question: question.id }, Date.parse(question.expiresAt))
+    const requestState = options.states.seal({ ...meant(), question: question.id }, Date.parse(question.expiresAt))
     const message = `${name} needs your approval, question ${question.id}.`
     return resultFor(id, confirmationRequired({ url: question.url, message, requestState }))
   }
