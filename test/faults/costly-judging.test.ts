@@ -20,7 +20,8 @@ for (const shape of JUDGING_SHAPES) {
     expect(killed.body).toMatchObject({ status: 'KILLED' })
     // Generous: the machine may be busy with other tests.
     expect(performance.now() - startedAt).toBeLessThan(10_000)
-    expect([200, 422]).toContain((await judged).status)
+    // On a slow machine its time ends while it is judged, or while it is written.
+    expect([200, 422, 503]).toContain((await judged).status)
   })
 }
 

@@ -144,7 +144,7 @@ export const askingSabotages: Bugs = {
   'packages/gateway/src/mcp/governed-server.ts': [
     {
       breaks: 'ask.mcp-state',
-      from: 'if (state !== null && !(state.ok && state.isOf(meant)))',
+      from: 'if (state !== null && !(state.ok && state.isOf(meant())))',
       to: 'if (state !== null && !state.ok)',
     },
     { breaks: 'ask.mcp-confirm', from: 'const mayAsk = state === null && ', to: 'const mayAsk = ' },

@@ -40,8 +40,7 @@ test('the demo keeps its sign-in and its key over restarts, in a private file; a
   expect(second.password).toBe(first.password)
   expect((await signIn(second)).status).toBe(200)
   expect(second.api_key).toBe(first.api_key)
-  const { sql } = runtime.instances[0].parts.database
-  await sql`update api_keys set revoked_at = clock_timestamp() where name = 'demo key'`
+  await runtime.sql`update api_keys set revoked_at = clock_timestamp() where name = 'demo key'`
   const third = await open()
   expect(await useKey(second)).toBe(401)
   expect(await useKey(third)).toBe(404)
