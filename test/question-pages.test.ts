@@ -8,8 +8,8 @@ import { proves } from './support/proves.js'
 
 const cardOf = (args: Record<string, unknown>, context: { label: string; path: string }[] = []) =>
   ({ arguments: args, rules: [{ rule: 'pay#0', reason: 'large', context }] }) as unknown as QuestionCard
-const detail = (state: QuestionDetail['question']['state'], answer = true) =>
-  ({ question: { state }, card_hash: 'now', may: { answer } }) as unknown as QuestionDetail
+const detail = (state: QuestionDetail['question']['state'], answer = true, deny = false) =>
+  ({ question: { state }, card_hash: 'now', may: { answer, deny } }) as unknown as QuestionDetail
 
 proves('people.questions.only-deny', () => {
   const card = cardOf({ amount: 900 })
@@ -27,6 +27,13 @@ proves('people.questions.read-again', () => {
   expect(answerChoice(detail('waiting', false), 'now')).toBe('refused')
   for (const state of ['approved', 'used', 'denied', 'expired', 'withdrawn'] as const)
     expect([state, answerChoice(detail(state), 'now')]).toEqual([state, 'over'])
+})
+
+proves('people.questions.take-back', () => {
+  for (const state of ['waiting', 'approved'] as const) {
+    expect(answerChoice(detail(state, false, true), 'now')).toBe('deny')
+    expect(answerChoice(detail(state, false, true), 'before')).toBe('read_again')
+  }
 })
 
 proves('people.questions.hidden-characters', () => {

@@ -43,7 +43,8 @@ export const DIAGNOSTIC_MEANINGS: Readonly<Record<DiagnosticType, string>> = {
   question_unanswerable: 'too few people can answer what a rule asks: the call was blocked',
   question_undelivered:
     'no person who can answer was reached for five minutes; the question can be answered all the same',
-  ask_needs_service: 'a rule asks people, which only the server can do, and it does not decide: the call was blocked',
+  ask_needs_service:
+    'a rule asks people, which only the service does, and none decides here, or it is away: the call was blocked',
   option_clamped: 'A number given to `observe` is above its maximum, which is used instead.',
   option_ignored: 'An option given to `observe` is unknown, or its value cannot be used.',
   callback_error: 'A callback of the program failed.',

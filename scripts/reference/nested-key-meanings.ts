@@ -137,6 +137,11 @@ export const NESTED_KEY_MEANINGS: Readonly<Record<string, string>> = {
   'checkpoint.ask.escalate': 'who is asked as well when nobody has decided; at most 3',
   'checkpoint.ask.escalate.after': 'how long after the question',
   'checkpoint.ask.escalate.role': 'who is asked then, as in `role`',
+  'checkpoint.ask.edit':
+    'what of the call the person who answers may change; where several rules ask, what all of them allow',
+  'checkpoint.ask.edit.path': 'the argument: one value',
+  'checkpoint.ask.edit.to':
+    '`lower`: a smaller number, where the contract says how low it may be; `fewer`: some elements of a list, at least one; `one_of`: another of the values that the contract lists',
   'policy.cedar':
     'the policy, in [Cedar](policies.md); an SDK that judges by it needs the package `@cedar-policy/cedar-wasm`',
   'hours.time_zone': 'an IANA name such as `Europe/Berlin`',
@@ -210,6 +215,8 @@ export const NESTED_KEY_MEANINGS: Readonly<Record<string, string>> = {
   'stories.steps.at': 'the time of this call and of those after it',
   'stories.steps.expect': 'what must be decided; `ask`: a person is asked first',
   'stories.steps.answer': 'what the person who is asked says',
+  'stories.steps.edited':
+    'the arguments as the person who approves changes them, where `edit` of the checkpoint lets them',
   'stories.steps.reason': 'the first [reason](block-reasons.md) of the block',
   'stories.steps.path': 'an argument that the block names',
   'stories.steps.hidden': 'tools that the model is not offered before this call; others may be missing too',

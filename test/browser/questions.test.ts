@@ -116,6 +116,17 @@ describe.skipIf(trouble !== null)(`questions to people${trouble === null ? '' : 
     expect(await page.getByRole('button', { name: 'Approve' }).count()).toBe(0)
   })
 
+  proves('people.questions.take-back', async () => {
+    const page = await visit(await newPage(), at(QUESTIONS.approved))
+    const bodies = answersOf(page)
+    await page.getByLabel('Note (optional)').fill('Wrong customer.')
+    expect(await page.getByRole('button', { name: 'Approve' }).count()).toBe(0)
+    await page.getByRole('button', { name: 'Deny after all' }).click()
+    await page.getByText('Denied by Dana').first().waitFor()
+    expect(bodies).toEqual([expect.objectContaining({ decision: 'deny', note: 'Wrong customer.' })])
+    expect(await page.getByRole('button', { name: 'Deny after all' }).count()).toBe(0)
+  })
+
   proves('people.questions.edited', async () => {
     const page = await visit(await newPage(), at(QUESTIONS.refund))
     const bodies = answersOf(page)

@@ -43,10 +43,10 @@ async function theirQuestion(): Promise<string> {
   await runtime.sql`
     insert into questions (
       tenant_id, question_id, session_id, proposal_id, call_id, tool_name, rule, argument_hash, card_no, card_hash, card_at,
-      can_edit, have, needed, eligible, self, remind_at, state, asked_at, expires_at
+      have, needed, eligible, self, state, asked_at, expires_at
     ) values (
       ${runtime.tenantId}, ${id}, ${owned.sessionId}, 'p', 'c', 'pay', 'pay#0', 'hash', 1, 'hash', now(),
-      false, 0, 1, '[[{"role": "approver", "from": "2026-01-01T00:00:00.000Z"}]]', 'confirm', '{}', 'waiting', now(),
+      0, 1, '[[{"role": "approver", "from": "2026-01-01T00:00:00.000Z"}]]', 'confirm', 'waiting', now(),
       now() + interval '1 day'
     )`
   return id

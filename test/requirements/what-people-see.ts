@@ -71,6 +71,7 @@ export const whatPeopleSee = {
   'people.questions.read-again':
     'An answer names the card that was read: a question that changes while its page is open is read again before it can be answered',
   'people.questions.too-late': 'An answer that comes too late changes nothing, and its page says who decided and when',
+  'people.questions.take-back': 'A member who may answer can deny an approved call until it has run',
   'people.questions.edited': 'A call is approved with changes that its rule allows, and the page says what is changed before and after',
   'people.questions.by-role': 'A viewer reads questions and has no button; a member who is not asked reads why',
   'people.questions.looking-decides-nothing': 'Opening a page of a question, whatever its address says, sends no answer',

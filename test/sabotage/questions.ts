@@ -5,13 +5,37 @@ export const questionSabotages: Bugs = {
   'packages/engine/src/judge/rules/standing.ts': [
     {
       breaks: 'question.bound',
-      from: 'known.filter((one) => one.hash === hash && one.rulesHash === asked.rulesHash)',
-      to: 'known.filter((one) => one.rulesHash === asked.rulesHash)',
+      from: 'known.filter((one) => one.hash === hash && lifts(one, asked))',
+      to: 'known.filter((one) => lifts(one, asked))',
     },
     {
       breaks: 'question.denied-is-final',
       from: 'asked.asksAgain ? undefined : state.questions?.find(isRefused)',
       to: 'undefined',
+    },
+  ],
+  'packages/engine/src/judge/edit-problem.ts': [
+    { breaks: 'question.edited', from: 'return now < asked ? null', to: 'return now !== asked ? null' },
+    { breaks: 'question.edited', from: 'if (equalValues(restored, card.arguments)) return null', to: 'return null' },
+  ],
+  'packages/engine/src/judge/judge-call.ts': [
+    {
+      breaks: 'question.used-once',
+      from: 'const redeems = proposal.people?.redeems.has(call.id) === true',
+      to: 'const redeems = false',
+    },
+  ],
+  'packages/engine/src/judge/flow-for.ts': [
+    { breaks: 'question.flow', from: 'flowWhenAsked(proposal, call) ??', to: '' },
+  ],
+  'packages/server/src/questions/try-edit.ts': [
+    { breaks: 'question.edited', from: 'filter(({ reason }) => !before.has(reason))', to: 'filter(() => false)' },
+  ],
+  'packages/server/src/ledgers/check-questions.ts': [
+    {
+      breaks: 'question.verified',
+      from: "saltedHash(salt, stored.edited) !== told.edited_hash) return 'the edit'",
+      to: 'saltedHash(salt, stored.edited) !== told.edited_hash) return null',
     },
   ],
   'packages/engine/src/state/questions.ts': [

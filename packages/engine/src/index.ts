@@ -116,6 +116,7 @@ export {
   type NotApproved,
   triggeredCheckpoints,
 } from './judge/checkpoint.js'
+export { editProblem } from './judge/edit-problem.js'
 export { evaluateProposal } from './judge/evaluate-proposal.js'
 export { LADDER, REASONS_AFTER_THE_DECISION } from './judge/ladder.js'
 export { type Narrowed, type Narrowing, narrowTools } from './judge/narrow.js'
@@ -126,6 +127,7 @@ export {
   type PreflightInput,
   preflightBlock,
   readInputValues,
+  remainingOf,
 } from './judge/preflight.js'
 export type { Proposal, TakenDraw, Verdict } from './judge/proposal.js'
 export { judgeReceipts, type ReceiptBatch, type ReceiptResult } from './judge/receipts.js'

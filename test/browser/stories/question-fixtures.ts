@@ -17,7 +17,12 @@ export function questionFixtures(now: Date, { empty, role, race, ...parts }: Opt
   if (role === 'viewer') {
     for (const detail of story.values()) {
       Object.assign(detail.question, { mine: false })
-      Object.assign(detail.may, { answer: false, ask_again: false, why_not: 'it asks approvers, and you are a viewer' })
+      Object.assign(detail.may, {
+        answer: false,
+        deny: false,
+        ask_again: false,
+        why_not: 'it asks approvers, and you are a viewer',
+      })
     }
   }
   const rows = () => [...story.values()].map(({ question }) => question)
@@ -34,7 +39,7 @@ export function questionFixtures(now: Date, { empty, role, race, ...parts }: Opt
     }
     if (race === 'decided' && question.state === 'waiting') {
       detail.answers.push({ ...byBen, decision: 'deny', note: 'I was faster.', edited: null, at: now.toISOString() })
-      Object.assign(detail.may, { answer: false, ask_again: false, why_not: null })
+      Object.assign(detail.may, { answer: false, deny: false, ask_again: false, why_not: null })
       Object.assign(question, { state: 'denied', cause: 'denied', mine: false, decided_at: now.toISOString() })
       throw new Refusal('QUESTION_DECIDED', 'Ben Ode denied it a moment ago')
     }
@@ -46,7 +51,8 @@ export function questionFixtures(now: Date, { empty, role, race, ...parts }: Opt
     detail.answers.push({ ...byBen, ...made, at: now.toISOString() })
     Object.assign(question, { state, have, mine: false, decided_at: state === 'waiting' ? null : now.toISOString() })
     Object.assign(question, { usable_until: state === 'approved' ? question.expires_at : null })
-    Object.assign(detail.may, { answer: false, ask_again: state === 'waiting', why_not: 'you have said yes already' })
+    const why_not = 'you have said yes already'
+    Object.assign(detail.may, { answer: false, deny: yes, ask_again: state === 'waiting', why_not })
     return detail
   }
 

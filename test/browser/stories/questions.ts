@@ -94,13 +94,13 @@ export function questionStory({ now, sessionId, before }: StoryParts): Map<strin
       question: base,
       card: full,
       card_hash: HASH,
-      can_edit: (full?.edit.length ?? 0) > 0,
       answers: [],
       deliveries: [
         { kind: 'asked', channel: 'mail', to: 'ben@northwind.example', sent_at: at(-0.19), attempts: 1, error: null },
       ],
       may: {
         answer: base.state === 'waiting' && base.mine,
+        deny: base.state === 'approved' || (base.state === 'waiting' && base.mine),
         confirms: false,
         ask_again: base.state === 'waiting',
         why_not: base.mine ? null : 'the question has ended',
@@ -136,7 +136,7 @@ export function questionStory({ now, sessionId, before }: StoryParts): Map<strin
         edit: [
           { path: '$.amount', to: 'lower' },
           { path: '$.items', to: 'fewer' },
-          { path: '$.reason_code', to: 'one_of' },
+          { path: '$.reason_code', to: 'one_of', values: ['damaged', 'late', 'other'] },
         ],
       },
       detail: {
@@ -154,7 +154,7 @@ export function questionStory({ now, sessionId, before }: StoryParts): Map<strin
         principal_proof: 'as_told',
       },
       card: { arguments: { customer_id: 'cus_881' } },
-      detail: { may: { answer: true, confirms: true, ask_again: true, why_not: null } },
+      detail: { may: { answer: true, deny: true, confirms: true, ask_again: true, why_not: null } },
     }),
     question(QUESTIONS.two, {
       row: {
@@ -238,12 +238,12 @@ export function questionStory({ now, sessionId, before }: StoryParts): Map<strin
       detail: {
         may: {
           answer: false,
+          deny: false,
           confirms: false,
           ask_again: true,
           why_not: 'it asks members of finance, and you are not in that group',
         },
         before: [],
-        remaining: null,
       },
     }),
     question(QUESTIONS.approved, {
@@ -266,7 +266,6 @@ export function questionStory({ now, sessionId, before }: StoryParts): Map<strin
     question(QUESTIONS.erased, {
       row: { ...decided, state: 'withdrawn', cause: 'erased' },
       card: null,
-      detail: { remaining: null },
     }),
   ]
   return new Map(details.map((detail) => [detail.question.question_id, detail]))

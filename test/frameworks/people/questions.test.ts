@@ -182,6 +182,18 @@ for (const { name, ask, goOn } of WAYS) {
       await second.session.close()
     })
 
+    proves('ask.edited', 'runs a call in another process as a person changed it', async () => {
+      const at = createAskingService()
+      const first = processOf(at)
+      const stored = await ask(first)
+      await first.session.park()
+      at.answer('ses_1', { decision: 'approve', arguments: { amount: 400 } })
+      const second = processOf(at)
+      expect((await goOn(second, stored)).read).toMatch(/paid|A person changed amount from 900 to 400\./)
+      expect([...first.paid, ...second.paid]).toEqual([{ amount: 400 }])
+      await second.session.close()
+    })
+
     proves('ask.frameworks', 'goes on too early: nothing runs, and the model reads that it waits', async () => {
       const at = createAskingService()
       const first = processOf(at)
@@ -229,6 +241,49 @@ for (const { name, ask, goOn } of WAYS) {
       },
     )
   })
+}
+
+for (const { name, ask, goOn } of WAYS.filter((way) => way.name.startsWith('ai '))) {
+  /** The person said no where the first process asked. */
+  const denied = (stored: unknown): unknown => {
+    const messages = stored as ModelMessage[]
+    const last = messages.at(-1) as { content: object[] }
+    return [...messages.slice(0, -1), { ...last, content: last.content.map((part) => ({ ...part, approved: false })) }]
+  }
+
+  proves(
+    'ask.refused-elsewhere',
+    `${name}: a call that was refused in another process is on record as refused`,
+    async () => {
+      const at = createAskingService()
+      const own = { ...pay, checkpoint: { reason: 'every payment', timeout_seconds: 600 } }
+      const first = processOf(at, own)
+      const stored = await ask(first)
+      await first.session.park()
+      const second = processOf(at, own)
+      await goOn(second, denied(stored))
+      expect([...first.paid, ...second.paid]).toEqual([])
+      expect(at.state('ses_1').refused).toMatchObject([{ tool: 'pay' }])
+      expect(at.state('ses_1').checkpointsTriggered).toBe(1)
+      await second.session.close()
+    },
+  )
+
+  proves(
+    'ask.refused-elsewhere',
+    `${name}: a question that the program does not want any more is withdrawn`,
+    async () => {
+      const at = createAskingService()
+      const first = processOf(at)
+      const stored = await ask(first)
+      await first.session.park()
+      const second = processOf(at)
+      await goOn(second, denied(stored))
+      expect(at.questions('ses_1')).toMatchObject([{ state: 'withdrawn', cause: 'holder' }])
+      expect([...first.paid, ...second.paid]).toEqual([])
+      await second.session.close()
+    },
+  )
 }
 
 interface Item {

@@ -23,7 +23,9 @@ export const asking = {
   'ask.frameworks':
     'A call that a framework had asked about in one process runs in another, once, by the framework’s own approval or interrupt; too early it reads that it waits',
   'ask.own-question-survives':
-    'A question of the program’s own is settled as not executed when it is parked, and the same call may be proposed once more within its time, without another trigger',
+    'A question of the program’s own is settled as not executed when it is parked, and the same call may be proposed again within its time, without another trigger; parking it once more gives it no more time',
+  'ask.refused-elsewhere':
+    'What a person refuses through the AI SDK in another process than the one that asked is recorded as refused, or its question withdrawn',
   'ask.wire':
     'Over the wire the answer says that a call waits, the next request says what was decided, and a repeat through any gateway is let through once; a changed call never is',
   'ask.mcp': 'Over MCP a call that waits is a result that says so, and its repeat runs once, through any gateway',

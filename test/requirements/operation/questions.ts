@@ -16,6 +16,10 @@ export const questions = {
   'question.not-asked':
     'Where too few members can answer, or no service decides, the call is blocked and nobody is asked',
   'question.withdrawn-by-kill': 'A kill, a bypass and an erasure withdraw what waits, and no answer after them counts',
+  'question.edited':
+    'Who answers may change what the asking rules name, downwards only; the plan judges the changed call at the click and when it runs, and the ledger has its hash',
+  'question.flow':
+    'A call that is made again is judged by where its values were seen when people were asked, whatever the process that makes it knows',
   'question.verified':
     'Verification names a call that ran without enough answers to its own card, after its time, twice, or with other arguments',
   'question.compile-errors':
@@ -27,6 +31,8 @@ export const questions = {
     'Answers have one order: the same again is one answer, one after the decision is 409 and says who decided',
   'question.plan-changed':
     'A plan that is approved meanwhile puts the question again, as another card, and answers are void',
+  'question.wait-ends':
+    'A request that waits for an answer ends when its client leaves, and its reply only goes to a key that is in force then',
   'question.notices':
     'Those who can answer are told by mail a little later, and reminded while they have not; no mail has an argument in it, what cannot be sent is tried again, and a question of which nothing has arrived says so',
   'question.stats':

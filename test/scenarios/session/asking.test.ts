@@ -1,3 +1,4 @@
+import { verifyExport } from '@countersign/engine'
 import OpenAI from 'openai'
 import { afterEach, expect } from 'vitest'
 import {
@@ -22,6 +23,11 @@ const pay = {
   checkpoint: { when: [{ path: '$.amount', gt: 200 }], reason: 'large payment', ask: {} },
 }
 const find = { tool: 'find', side_effect: 'read' as const }
+const lowered = {
+  ...pay,
+  argument_value_invariants: [{ path: '$.amount', gte: 1 }],
+  checkpoint: { ...pay.checkpoint, ask: { edit: [{ path: '$.amount', to: 'lower' as const }] } },
+}
 
 const open: Session[] = []
 afterEach(async () => {
@@ -69,6 +75,34 @@ proves(['ask.resume', 'ask.park'], 'asked by one program, answered by a person, 
   const { events } = await exportOf(runtime.api(key), id)
   expect(events.map(({ type }) => type)).toContain('answered')
 })
+
+proves(
+  'ask.edited',
+  'asked by one program, lowered by a person, run as changed by another, which reads why',
+  async () => {
+    const id = newId()
+    const contracts = [lowered, find]
+    const first = start(id, { contracts })
+    const { verdict } = await first.turn('c1', { amount: 900, to: 'ann' })
+    const question = idOf(verdict)
+    await first.session.park()
+    const change = (amount: number) =>
+      answerAs(owner, question, { decision: 'approve', note: 'Half of it', arguments: { amount, to: 'ann' } })
+    expect([await change(901), await change(0), await change(50)]).toEqual([400, 400, 200])
+    const second = start(id, { contracts })
+    expect(await second.session.questions()).toMatchObject([
+      { state: 'approved', isEdited: true, arguments: { amount: 50, to: 'ann' } },
+    ])
+    expect(await second.session.resume(question)).toMatchObject({
+      ran: true,
+      note: 'A person changed amount from 900 to 50: Half of it. This is the result of the changed call.',
+    })
+    expect(await second.session.resume(question)).toMatchObject({ ran: false })
+    expect([...first.ran, ...second.ran]).toEqual([{ amount: 50, to: 'ann' }])
+    const exported = await exportOf(runtime.api(key), id)
+    expect(verifyExport(exported)).toMatchObject({ ok: true })
+  },
+)
 
 proves('ask.waits', 'a turn waits for people, and runs what they approve', async () => {
   const asked: string[] = []

@@ -41,8 +41,8 @@ proves('question.stats', 'each rule and each person: how often, what they say, h
   })
   await runtime.sql`
     insert into questions select tenant_id, 'Q-' || n, session_id, proposal_id, call_id, tool_name, agent, environment, rule,
-      reason, argument_hash, edited_hash, card_no, card_hash, card_at, definition_hash, approved_hash, card, flow, can_edit,
-      requester, principal_proof, have, needed, eligible, self, remind_at, 'used', cause, asked_at, expires_at, expires_at,
+      reason, argument_hash, edited_hash, card_no, card_hash, card_at, definition_hash, approved_hash, card, flow,
+      requester, principal_proof, have, needed, eligible, self, 'used', cause, asked_at, expires_at, expires_at,
       decided_at, pending_call_id
     from questions, generate_series(1, 60) as n where question_id = ${ids[0] ?? ''}`
   expect((await other.viewer.call('questionStats')).body.rules).toMatchObject([{ asked: 63, tires: true }])

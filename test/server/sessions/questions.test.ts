@@ -125,6 +125,23 @@ describe('asked, answered, used', () => {
   )
 })
 
+proves('question.denied-is-final', 'a member who said yes says no before the call has run', async () => {
+  const { session, id } = await asked()
+  await answer(finance, id)
+  expect((await load(finance, id)).may).toMatchObject({ answer: false, deny: true })
+  expect((await load(viewer, id)).may).toMatchObject({ deny: false })
+  expect((await load(approver, id)).may).toMatchObject({ deny: false })
+  expect((await answer(finance, id, 'deny', { note: 'wrong supplier' })).body).toMatchObject({
+    question: { state: 'denied' },
+    may: { deny: false },
+  })
+  expect((await session.decide(pay(300))).decisions[0]).toMatchObject({
+    reason: 'checkpoint_denied',
+    remedy: 'A person refused this call of pay: wrong supplier.',
+  })
+  expect(await proofOf(session)).toMatchObject({ verified: true })
+})
+
 describe('who may answer', () => {
   proves('question.eligible', 'a viewer, and an approver outside the group, get 403 and nothing changes', async () => {
     const { id } = await asked()

@@ -1,4 +1,4 @@
-import type { JsonObject, LedgerBody, QuestionCard, SessionEvent } from '@countersign/protocol'
+import type { CallFlow, JsonObject, LedgerBody, QuestionCard, SessionEvent } from '@countersign/protocol'
 import { compilePlan } from '../../../packages/engine/src/compile/compile-plan.js'
 import { saltedHash } from '../../../packages/engine/src/json/hash.js'
 import { usableUntil } from '../../../packages/engine/src/judge/asking.js'
@@ -70,7 +70,7 @@ export function askingSession({
   } as const satisfies SessionEvent
   let state: SessionState = initialState(plan, created)
   const chained = [chainEvent(null, 's', created)]
-  const cards = new Map<string, { card: QuestionCard; hash: string }>()
+  const cards = new Map<string, { card: QuestionCard; hash: string; flow: CallFlow | null }>()
   const apply = (event: SessionEvent) => {
     state = applyEvent(state, event, plan)
     chained.push(chainEvent(chained.at(-1) ?? null, 's', event))
@@ -88,6 +88,7 @@ export function askingSession({
           definitionHash: () => null,
           noteOf: () => null,
           redeems: new Map(),
+          flows: new Map(),
           ...people,
         }
   const settle = (outcome: 'succeeded' | 'failed') => {
@@ -117,9 +118,10 @@ export function askingSession({
     },
     at,
     card: (id: string) => cards.get(id),
+    flow: (id: string) => cards.get(id)?.flow,
     propose(
       calls: readonly [string, JsonObject][],
-      options: Partial<Pick<Proposal, 'gate'>> & { redeems?: string } = {},
+      options: Partial<Pick<Proposal, 'gate' | 'flows'>> & { redeems?: string; flowsOf?: People['flows'] } = {},
     ): Verdict {
       const proposalId = `p${++made}`
       const verdict = evaluateProposal({
@@ -135,10 +137,18 @@ export function askingSession({
         nowMs,
         offered: null,
         toolless: false,
-        people: asks === null ? null : { ...asks, redeems: new Map(options.redeems ? [['c0', options.redeems]] : []) },
+        flows: options.flows,
+        people:
+          asks === null
+            ? null
+            : {
+                ...asks,
+                redeems: new Map(options.redeems ? [['c0', options.redeems]] : []),
+                flows: options.flowsOf ?? asks.flows,
+              },
         ids: { sessionId: 's', proposalId, pendingCallId: (index) => `${proposalId}.${index}` },
       })
-      for (const { id, card, cardHash } of verdict.questions) cards.set(id, { card, hash: cardHash })
+      for (const { id, card, cardHash, flow } of verdict.questions) cards.set(id, { card, hash: cardHash, flow })
       const prepared = { prepared_request_id: proposalId, prepared_digest: '0'.repeat(64) }
       apply({ type: 'proposal', at: at(), body: { ...verdict.event, ...prepared } })
       settle('succeeded')

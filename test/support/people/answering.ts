@@ -1,8 +1,10 @@
+import type { JsonObject } from '@countersign/protocol'
 import type { Person } from '../runtime/person.js'
 
 export interface Answering {
   readonly decision: 'approve' | 'deny'
   readonly note?: string
+  readonly arguments?: JsonObject
 }
 
 /** Answers a question in the dashboard, as the person who has read its page. */

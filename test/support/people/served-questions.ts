@@ -136,6 +136,7 @@ export function createAskingService(contracts: readonly Contract[] = []) {
         delivered: true,
         arguments: isDecided ? (edited ?? question.card.arguments) : null,
         edited_hash: edited === null ? null : saltedHash(held.salt, edited),
+        asked_arguments: isDecided && edited !== null ? question.card.arguments : null,
         note: isDecided ? note : null,
         pending_call_id: pendingCallId,
       }
@@ -176,6 +177,7 @@ export function createAskingService(contracts: readonly Contract[] = []) {
         definitionHash: () => null,
         noteOf: (questionId) => held.asked.get(questionId)?.note ?? null,
         redeems: new Map(redeems.map(({ call_id, question_id }) => [call_id, question_id])),
+        flows: new Map(),
       },
     })
     for (const question of verdict.questions) {

@@ -85,6 +85,30 @@ describe('countersign test', () => {
     expect([code, printed]).toEqual([0, '2 of 2 stories as expected'])
   })
 
+  proves('contract.stories', 'a person changes a call, where its checkpoint lets them', async () => {
+    const bounds =
+      'argument_value_invariants: [{ path: $.amount, gte: 10 }]\naggregates: [{ name: sum, path: $.amount, lte: 860 }]'
+    const ask = 'ask: { edit: [{ path: $.amount, to: lower }] }'
+    writeFileSync(
+      join(folder, 'send.yaml'),
+      `tool: send\nside_effect: financial\n${bounds}\ncheckpoint: { reason: money, when: [{ path: $.amount, gt: 100 }], ${ask} }\n`,
+    )
+    const send = (edited: string, more = '') =>
+      `{ call: send, with: { amount: 450 }, expect: ask, edited: { amount: ${edited} }${more} }`
+    // Only what ran counts: twice 450 would be too much.
+    expect(await run(story(send('400'), send('50')))).toMatchObject({ code: 0, printed: '1 of 1 stories as expected' })
+    for (const [step, message] of [
+      [send('451'), 'send cannot be changed like that: $.amount may only be lower than 450'],
+      [send('5'), 'send expected ask, got block (argument_value_mismatch: Correct'],
+      ['{ call: pay, expect: ask, edited: { amount: 1 } }', 'no argument may be changed'],
+    ] as const) {
+      const { code, printed } = await run(story(step))
+      expect([code, printed]).toEqual([1, expect.stringContaining(message)])
+    }
+    expect((await run(story('{ call: look, expect: allow, edited: {} }'))).noted).toContain('write `expect: ask`')
+    rmSync(join(folder, 'send.yaml'))
+  })
+
   test.each([
     ['stories: []', 'a.test.yaml:1'],
     [story('{ call: look }'), 'a.test.yaml:4 stories[0].steps[0].expect: the value is not one of'],

@@ -3,6 +3,7 @@ import type {
   CallFlow,
   Decision,
   Flows,
+  JsonObject,
   JsonValue,
   NarrowedTool,
   Receipt,
@@ -25,6 +26,7 @@ import { readResponse } from '../response/read-response.js'
 import { applyEvent } from '../state/apply-event.js'
 import { initialState } from '../state/session-start.js'
 import type { SessionState } from '../state/state.js'
+import { editedCalls } from './edited-calls.js'
 
 /** A recorded session or a fixture: what the user said, and the calls of each turn. */
 export interface PastSession {
@@ -63,6 +65,8 @@ export interface CallComparison {
   readonly decision: 'allow' | 'block'
   /** A person was asked first. */
   readonly asked: boolean
+  /** Why that person may not change the call as they did; null where they may, or changed nothing. */
+  readonly editProblem: string | null
   /** What a person was asked, and about which arguments. */
   readonly questions: readonly { readonly id: string; readonly reason: string; readonly paths: readonly string[] }[]
   readonly reasons: readonly Block[]
@@ -74,6 +78,8 @@ export interface BacktestOptions {
   readonly unmatchedPolicy: UnmatchedPolicy
   /** Answers for the person who is asked; approves everything if absent. */
   approve?(call: { readonly turn: number; readonly call: number }): boolean
+  /** What that person makes of the arguments; nothing if absent. */
+  edit?(call: { readonly turn: number; readonly call: number }): JsonObject | undefined
   /** Judges shared limits too, as if there were no other session. Not judged if absent: what others used is unknown. */
   readonly judgesShared?: boolean
   /** What a request that offers every tool with a contract would lose before each turn. */
@@ -134,19 +140,27 @@ function playTurn(replay: Replay, turn: PastTurn, index: number): CallComparison
       flow === undefined ? flowOf(trail, { id, tool: name, arguments: given }) : { ...flow, call_id: id },
     ),
   }
-  const verdict = propose(replay, calls, flows, { index, atMs: turn.atMs })
+  const { plan, approve, edit = () => undefined } = replay.options
+  noteNarrowed(replay, turn.atMs)
+  const when = { index, atMs: turn.atMs }
+  const asked = propose(replay, calls, flows, when)
+  const { decisions } = asked
+  const edited = editedCalls({ plan, calls, flows, decisions, edit: (call) => edit({ turn: index, call }) })
+  const verdict = edited === null ? asked : propose(replay, edited.calls, edited.flows, when)
+  record(replay, verdict, when)
   const refused = new Set<number>()
   verdict.decisions.forEach(({ checkpoint_required }, call) => {
-    if (checkpoint_required && replay.options.approve?.({ turn: index, call }) === false) refused.add(call)
+    if (checkpoint_required && approve?.({ turn: index, call }) === false) refused.add(call)
   })
-  settle(replay, calls, verdict, refused)
+  settle(replay, edited?.calls ?? calls, verdict, refused)
   return verdict.decisions.map((decision, call) => ({
     turn: index,
     call,
     tool: decision.tool_name,
     decision: decision.decision,
-    asked: decision.checkpoint_required,
-    questions: decision.checkpoints.map(({ checkpoint_id, reason, context }) => ({
+    asked: decisions[call]?.checkpoint_required === true,
+    editProblem: edited?.problems[call] ?? null,
+    questions: (decisions[call]?.checkpoints ?? []).map(({ checkpoint_id, reason, context }) => ({
       id: checkpoint_id,
       reason,
       paths: context.map(({ path }) => path),
@@ -157,34 +171,39 @@ function playTurn(replay: Replay, turn: PastTurn, index: number): CallComparison
 
 type NamedCall = PastCall & { readonly id: string }
 
-function propose(
-  replay: Replay,
-  calls: readonly NamedCall[],
-  flows: Flows,
-  { index, atMs }: { readonly index: number; readonly atMs: number | undefined },
-): Verdict {
-  const { session, options, state } = replay
-  const about = {
-    plan: options.plan,
-    state,
-    unmatchedPolicy: options.unmatchedPolicy,
-    principal: session.principal,
-    agent: session.agent ?? null,
-    nowMs: atMs ?? Date.parse(AT),
-    isTimed: atMs !== undefined,
-    shared: replay.memory?.counts({ principal: session.principal, agent: session.agent ?? null, workflowId: SALT }),
-  }
-  if (options.onNarrowed !== undefined) {
-    const tools = [...options.plan.contracts.keys()].map((name) => ({ name }))
-    options.onNarrowed(narrowTools({ ...about, tools }).removed)
-  }
+interface When {
+  readonly index: number
+  readonly atMs: number | undefined
+}
+
+const aboutOf = ({ session, options, state, memory }: Replay, atMs: number | undefined) => ({
+  plan: options.plan,
+  state,
+  unmatchedPolicy: options.unmatchedPolicy,
+  principal: session.principal,
+  agent: session.agent ?? null,
+  nowMs: nowOf(atMs),
+  isTimed: atMs !== undefined,
+  shared: memory?.counts({ principal: session.principal, agent: session.agent ?? null, workflowId: SALT }),
+})
+
+const nowOf = (atMs: number | undefined): number => atMs ?? Date.parse(AT)
+
+function noteNarrowed(replay: Replay, atMs: number | undefined): void {
+  const { onNarrowed, plan } = replay.options
+  if (onNarrowed === undefined) return
+  const tools = [...plan.contracts.keys()].map((name) => ({ name }))
+  onNarrowed(narrowTools({ ...aboutOf(replay, atMs), tools }).removed)
+}
+
+function propose(replay: Replay, calls: readonly NamedCall[], flows: Flows, { index, atMs }: When): Verdict {
   const response = readResponse({
     tool_calls: calls.map(({ id, name, arguments: given }) => ({ id, name, arguments: given })),
     content: null,
     finish_reason: 'tool_calls',
   })
-  const verdict = evaluateProposal({
-    ...about,
+  return evaluateProposal({
+    ...aboutOf(replay, atMs),
     response,
     gate: 'strip_partial',
     salt: SALT,
@@ -193,17 +212,21 @@ function propose(
     flows,
     ids: { sessionId: SALT, proposalId: String(index), pendingCallId: (call) => `${index}.${call}` },
   })
+}
+
+/** The calls are registered, and what they take of shared limits is taken. */
+function record(replay: Replay, verdict: Verdict, { index, atMs }: When): void {
+  const { options } = replay
   const body = { ...verdict.event, prepared_request_id: String(index), prepared_digest: NO_HASH }
   const at = atMs === undefined || options.judgesShared !== true ? AT : new Date(atMs).toISOString()
-  replay.state = applyEvent(state, { type: 'proposal', at, body }, options.plan)
+  replay.state = applyEvent(replay.state, { type: 'proposal', at, body }, options.plan)
   const taken = verdict.draws.map(({ limit, id, amount }) => ({
     limit: limit.name,
     id,
     amount,
-    bucket: bucketAt(limit, about.nowMs),
+    bucket: bucketAt(limit, nowOf(atMs)),
   }))
   replay.memory?.change(taken)
-  return verdict
 }
 
 /** Reports the outcome of the allowed calls, as the wrapper would, and shows their results to later calls. */

@@ -33,6 +33,7 @@ export function runStory(story: Story, plan: Plan): StoryFailure[] {
       unmatchedPolicy: 'block',
       judgesShared: true,
       approve: ({ turn }) => story.steps[turn]?.answer !== 'deny',
+      edit: ({ turn }) => story.steps[turn]?.edited,
       onNarrowed: (removed) => hidden.push(new Set(removed.map(({ tool }) => tool))),
     },
   )
@@ -50,6 +51,8 @@ function problemsOf(step: StoryStep, got: CallComparison | undefined, hidden: Re
     const why = block === undefined ? '' : ` (${block.reason}: ${block.remedy})`
     return [...problems, `${step.call} expected ${step.expect}, got ${decided}${why}`]
   }
+  if (typeof got?.editProblem === 'string')
+    problems.push(`${step.call} cannot be changed like that: ${got.editProblem}`)
   if (block === undefined) return problems
   if (step.reason !== undefined && step.reason !== block.reason) {
     problems.push(`${step.call} expected the reason ${step.reason}, got ${block.reason}: ${block.remedy}`)

@@ -1,11 +1,16 @@
 import {
   type Ask,
+  type CheckpointAsk,
   type CompiledContract,
   type CompiledSession,
+  type Edit,
   LIMITS,
   spanSeconds,
   windowSecondsOf,
 } from '@countersign/protocol'
+import { coversSteps, sourceSteps } from '../contract/source-path.js'
+import { hasLowest, listedValues } from '../contract/when/conditional-rules.js'
+import { preparePath } from './prepare-invariant.js'
 import type { Report, ReportTo } from './report/problem.js'
 
 /** What `ask` says that cannot be, and what of a checkpoint means nothing beside it. */
@@ -17,6 +22,7 @@ export function checkAsks({ session, contracts }: CompiledSession, reportTo: Rep
       const report = reportTo(contract.tool, index)
       checkAsk(checkpoint.ask, ['checkpoint', item, 'ask'], report)
       checkBeside(checkpoint, item, report)
+      checkEdits(contract, checkpoint.ask, ['checkpoint', item, 'ask'], report)
     }
   }
 }
@@ -43,5 +49,47 @@ function checkAsk(ask: Ask, at: (string | number)[], report: Report): void {
     if (spanSeconds(after) < windowSecondsOf(ask)) continue
     const message = `after ${after} the question has ended: its window is ${ask.window}`
     report([...at, 'escalate', index, 'after'], message, 'use a shorter time, or a longer `window`')
+  }
+}
+
+/** What of a call a person may change: each only in one direction, and within what the contract allows in any case. */
+function checkEdits(
+  contract: CompiledContract,
+  { edit = [], count }: CheckpointAsk,
+  at: (string | number)[],
+  report: Report,
+): void {
+  if (edit.length > 0 && count > 1) {
+    const message = 'where several people decide, all of them decide about the same call, so none can change it'
+    report([...at, 'edit'], message, 'remove `edit`, or use `count: 1`')
+  }
+  for (const [index, one] of edit.entries()) {
+    const place = [...at, 'edit', index]
+    const path = preparePath(one.path, [...place, 'path'], report, { singular: 'an edit changes one value' })
+    const steps = path?.steps ?? null
+    if (steps === null) continue
+    if (steps.length === 0) {
+      report([...place, 'path'], 'an edit changes an argument, and `$` is all of them', 'name one, such as $.amount')
+    } else if (edit.findIndex(({ path: other }) => other === one.path) < index) {
+      report([...place, 'path'], `${one.path} is named twice`, 'name each argument once')
+    } else if ((contract.sources ?? []).some((source) => coversSteps(sourceSteps(source.path) ?? [], steps))) {
+      const message = `\`sources\` says where ${one.path} may come from, and an edit is none of that`
+      report([...place, 'path'], message, 'name another argument, or remove the rule from `sources`')
+    } else checkWithin(contract, one, { steps, place, report })
+  }
+}
+
+function checkWithin(
+  contract: CompiledContract,
+  { path, to }: Edit,
+  { steps, place, report }: { steps: readonly (string | number)[]; place: (string | number)[]; report: Report },
+): void {
+  if (to === 'one_of' && listedValues(contract, { path, steps }) === null) {
+    const fix = `list them: argument_value_invariants: [{ path: ${path}, one_of: [ … ] }], or \`enum\` in \`arguments\``
+    report([...place, 'to'], `the contract lists no values for ${path}`, fix)
+  }
+  if (to === 'lower' && !hasLowest(contract, { path, steps })) {
+    const fix = `say it: argument_value_invariants: [{ path: ${path}, gte: 0 }], or \`minimum\` in \`arguments\``
+    report([...place, 'to'], `the contract does not say how low ${path} may be`, fix)
   }
 }

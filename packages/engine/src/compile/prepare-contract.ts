@@ -1,4 +1,4 @@
-import type { Checkpoint, CompiledContract, CompiledSession, LabelRule } from '@countersign/protocol'
+import type { CardEdit, Checkpoint, CompiledContract, CompiledSession, LabelRule } from '@countersign/protocol'
 import type { PolicyEvaluator, PreparedPolicy } from '../contract/cedar.js'
 import { type PreparedHours, prepareHours } from '../contract/hours.js'
 import type {
@@ -14,7 +14,8 @@ import type {
 } from '../contract/plan.js'
 import { sourceSteps } from '../contract/source-path.js'
 import type { PreparedSource } from '../contract/source-rule.js'
-import type { CompiledPath } from '../json/json-path.js'
+import { listedValues } from '../contract/when/conditional-rules.js'
+import { type CompiledPath, compilePath } from '../json/json-path.js'
 import { type CompiledSchema, compileSchema } from '../json/schema/json-schema.js'
 import { prepareInvariant, prepareInvariants, preparePath } from './prepare-invariant.js'
 import { prepareKept } from './prepare-kept.js'
@@ -71,7 +72,7 @@ export function prepareContract(contract: CompiledContract, around: ContractSurr
     longest: longestTexts(contract.columns),
     provides: around.provides,
     resources: prepareResources(contract.resources, report),
-    checkpoints: prepareCheckpoints(contract.checkpoint, report),
+    checkpoints: prepareCheckpoints(contract, report),
     policy: preparePolicy(around.evaluator, contract.policy, report, argumentNames(contract.arguments)),
     risk: riskOf(contract, around.session.risk_defaults ?? {}),
     commitRequirement: contract.commit_requirement,
@@ -193,7 +194,8 @@ function keyParts(key: string, at: (string | number)[], report: Report): (string
   }
 }
 
-function prepareCheckpoints(checkpoint: CompiledContract['checkpoint'], report: Report): PreparedCheckpoint[] {
+function prepareCheckpoints(contract: CompiledContract, report: Report): PreparedCheckpoint[] {
+  const { checkpoint } = contract
   const list: readonly Checkpoint[] =
     checkpoint === undefined ? [] : Array.isArray(checkpoint) ? checkpoint : [checkpoint as Checkpoint]
   const prepared: PreparedCheckpoint[] = []
@@ -203,10 +205,19 @@ function prepareCheckpoints(checkpoint: CompiledContract['checkpoint'], report: 
     }
     const at = ['checkpoint', index, 'when']
     const when = prepareWhen(definition.when, { at, report, isCheckpoint: true })
-    prepared.push({ definition, when, message: definition.message })
+    prepared.push({ definition, when, message: definition.message, edits: editsOf(definition, contract) })
   }
   return prepared
 }
+
+/** Each with the values among which a person can choose. */
+const editsOf = ({ ask }: Checkpoint, contract: CompiledContract): CardEdit[] =>
+  (ask?.edit ?? []).map(({ path, to }) => {
+    const compiled = to === 'one_of' ? compilePath(path) : null
+    const steps = compiled?.ok === true ? compiled.path.steps : null
+    const values = steps === null ? null : listedValues(contract, { path, steps })
+    return { path, to, ...(values !== null && { values: [...values] }) }
+  })
 
 function outputPathsOf(binds: readonly PreparedBind[], provides: readonly Provision[]): string[] {
   const paths = new Set<string>()

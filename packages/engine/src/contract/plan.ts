@@ -1,4 +1,5 @@
 import type {
+  CardEdit,
   Checkpoint,
   CompiledContract,
   CompiledSession,
@@ -215,4 +216,6 @@ export interface PreparedResource {
 
 export interface PreparedCheckpoint extends Conditional {
   readonly definition: Checkpoint
+  /** What a person who is asked may change. */
+  readonly edits: readonly CardEdit[]
 }

@@ -1,4 +1,4 @@
-import type { JsonObject } from '@countersign/protocol'
+import type { CallFlow, JsonObject } from '@countersign/protocol'
 import { describe, expect, test } from 'vitest'
 import {
   ASKING_CONTRACTS,
@@ -294,7 +294,7 @@ describe('asking', () => {
     expect(s.verify()).toMatchObject({ ok: true })
   })
 
-  test('an edited call runs by its question, and the call that was asked about does not', () => {
+  test('an edited call runs by its question, once, and the call that was asked about does not', () => {
     const s = session()
     const id = questionOf(s.propose([PAY]))
     const edited: JsonObject = { amount: 250 }
@@ -311,6 +311,106 @@ describe('asking', () => {
     })
   })
 
+  proves('question.used-once', 'an edited call that asks nothing any more uses its answer up all the same', () => {
+    const s = session()
+    const id = questionOf(s.propose([PAY]))
+    const edited: JsonObject = { amount: 50 }
+    s.answer(id, 'ada', 'approve', { edited_hash: saltedHash(SALT, edited) })
+    expect(first(s.propose([['pay', edited]], { redeems: id }))).toMatchObject({ approval: { question_id: id } })
+    expect(stateOf(s, id)).toBe('used')
+    expect(first(s.propose([['pay', edited]], { redeems: id }))).toMatchObject({ reason: 'checkpoint_denied' })
+    expect(first(s.propose([['pay', edited]]))?.approval).toBeUndefined()
+    expect(first(s.propose([PAY]))?.question).toMatchObject({ state: 'waiting' })
+    expect(s.verify()).toMatchObject({ ok: true })
+  })
+
+  proves('question.edited', 'an edit that asks a further rule is another question', () => {
+    const s = session({ contracts: TAINTED })
+    const id = questionOf(s.propose([PAY]))
+    const edited: JsonObject = { amount: 250 }
+    s.answer(id, 'ada', 'approve', { edited_hash: saltedHash(SALT, edited) })
+    s.apply({ type: 'label', at: s.at(), body: { label: 'tainted' } })
+    const verdict = s.propose([['pay', edited]], { redeems: id })
+    expect(first(verdict)).toMatchObject({ decision: 'block', question: { state: 'waiting', needed: 2 } })
+    expect(questionOf(verdict)).not.toBe(id)
+  })
+
+  proves(
+    'question.edited',
+    'the card names what may be changed: what all rules that ask allow, where that would run',
+    () => {
+      const editing = (edits: readonly object[][], people = {}) => {
+        const checkpoint = edits.map((edit) => ({ reason: 'r', ask: edit.length === 0 ? {} : { edit } }))
+        const s = session({ people, contracts: [{ tool: 'pay', arguments: LIMITED, checkpoint }] })
+        return s.card(questionOf(s.propose([['pay', { amount: 300, currency: 'EUR' }]])))?.card.edit
+      }
+      const lower = { path: '$.amount', to: 'lower' }
+      const other = { path: '$.currency', to: 'one_of' }
+      const listed = { ...other, values: ['EUR', 'CHF'] }
+      expect(editing([[lower, other]])).toEqual([lower, listed])
+      expect(editing([[lower, other], [other]])).toEqual([listed])
+      expect(editing([[lower], []])).toEqual([])
+      expect(editing([[lower]], { runsJudged: false })).toEqual([])
+    },
+  )
+
+  proves(
+    'question.flow',
+    'a call that is made again is judged by where its values were seen when it was asked about',
+    () => {
+      const contracts = [
+        {
+          tool: 'pay',
+          sources: [{ path: '$.to', role: 'reference', from: ['user'] }],
+          checkpoint: { when: [{ path: '$.amount', gt: 200 }], reason: 'large', ask: {} },
+        },
+      ]
+      const call: [string, JsonObject] = ['pay', { to: 'bob@x.org', amount: 300 }]
+      const amount = { path: '$.amount', kind: 'number' as const, sources: [] }
+      const leaves: CallFlow['leaves'] = [amount, { path: '$.to', kind: 'email', sources: [{ seen: 'user' }] }]
+      const seen: CallFlow = { call_id: 'c0', tool: 'pay', leaves, prior_tools: [], prior_calls: 0 }
+      const s = session({ contracts })
+      const id = questionOf(s.propose([call], { flows: { calls: [seen] } }))
+      expect(s.flow(id)).toEqual(seen)
+      s.answer(id, 'ada')
+      expect(first(s.propose([call], { redeems: id }))).toMatchObject({
+        decision: 'block',
+        reason: 'argument_value_mismatch',
+      })
+      expect(first(s.propose([call], { redeems: id, flowsOf: new Map([[id, seen]]) }))).toMatchObject({
+        decision: 'allow',
+      })
+    },
+  )
+
+  proves(
+    'question.flow',
+    'a list that a person shortened moves nothing of what was seen of the values after it',
+    () => {
+      const contracts = [
+        {
+          tool: 'pay',
+          sources: [{ path: '$.to', role: 'reference', from: ['user'] }],
+          checkpoint: { reason: 'r', ask: { edit: [{ path: '$.items', to: 'fewer' }] } },
+        },
+      ]
+      const call: [string, JsonObject] = ['pay', { items: ['a-1', 'b-2'], to: 'bob@x.org' }]
+      const nowhere = { path: '$.items[*]', kind: 'id' as const, sources: [] }
+      const leaves: CallFlow['leaves'] = [
+        nowhere,
+        nowhere,
+        { path: '$.to', kind: 'email', sources: [{ seen: 'user' }] },
+      ]
+      const seen: CallFlow = { call_id: 'c0', tool: 'pay', leaves, prior_tools: [], prior_calls: 0 }
+      const s = session({ contracts })
+      const id = questionOf(s.propose([call], { flows: { calls: [seen] } }))
+      const edited: JsonObject = { items: ['b-2'], to: 'bob@x.org' }
+      s.answer(id, 'ada', 'approve', { edited_hash: saltedHash(SALT, edited) })
+      const verdict = s.propose([['pay', edited]], { redeems: id, flowsOf: new Map([[id, seen]]) })
+      expect(first(verdict)).toMatchObject({ decision: 'allow', approval: { question_id: id } })
+    },
+  )
+
   test('in shadow nobody is asked', () => {
     const compiled = compilePlan({ contracts: [{ file: 'a', value: ASKING_CONTRACTS[0] }] })
     if (!compiled.ok) throw new Error('the plan must compile')
@@ -319,6 +419,53 @@ describe('asking', () => {
     expect(first(s.propose([PAY]))).toMatchObject({ decision: 'allow', checkpoint_required: true })
   })
 })
+
+const LIMITED = {
+  type: 'object',
+  properties: {
+    amount: { type: 'number', minimum: 1 },
+    fee: { type: 'number' },
+    currency: { enum: ['EUR', 'CHF'] },
+    note: { type: 'string' },
+  },
+}
+
+proves(
+  ['question.compile-errors', 'question.edited'],
+  'an edit without bounds, of many or by many does not compile',
+  () => {
+    const errors = (edit: object[], more: object = {}, ask: object = {}) => {
+      const value = { tool: 'pay', arguments: LIMITED, checkpoint: { reason: 'r', ask: { edit, ...ask } }, ...more }
+      const compiled = compilePlan({ contracts: [{ file: 'a.yaml', value }] })
+      return compiled.ok ? [] : compiled.errors.map(({ path, message }) => `${path}: ${message}`)
+    }
+    const lower = { path: '$.amount', to: 'lower' }
+    expect(errors([lower, { path: '$.currency', to: 'one_of' }, { path: '$.items', to: 'fewer' }])).toEqual([])
+    const bounded = { argument_value_invariants: [{ path: '$.fee', gt: 0 }] }
+    expect(errors([{ path: '$.fee', to: 'lower' }], bounded)).toEqual([])
+    const sometimes = { argument_value_invariants: [{ path: '$.fee', gt: 0, when: [{ label: 'x' }] }] }
+    for (const more of [{}, sometimes]) {
+      expect(errors([{ path: '$.fee', to: 'lower' }], more)).toEqual([
+        expect.stringContaining('does not say how low $.fee may be'),
+      ])
+    }
+    expect(errors([{ path: '$.note', to: 'one_of' }])).toEqual([expect.stringContaining('lists no values for $.note')])
+    expect(errors([{ path: '$.items[*].price', to: 'lower' }])).toEqual([
+      expect.stringContaining('an edit changes one value'),
+    ])
+    expect(errors([{ path: '$', to: 'fewer' }])).toEqual([expect.stringContaining('`$` is all of them')])
+    expect(errors([lower, lower])).toEqual([expect.stringContaining('named twice')])
+    expect(errors([lower], {}, { count: 2 })).toEqual([expect.stringContaining('several people decide')])
+    const sources = [{ path: '$.items[*]', from: ['user'] }]
+    expect(errors([{ path: '$.items', to: 'fewer' }], { sources })).toEqual([expect.stringContaining('`sources` says')])
+    expect(errors([{ path: '$.amount', to: 'higher' }])).toHaveLength(1)
+    const inSession = compilePlan({
+      contracts: [],
+      session: { file: 'session.yaml', value: { ask: { edit: [lower] } } },
+    })
+    expect(inSession).toMatchObject({ ok: false })
+  },
+)
 
 proves('question.compile-errors', 'a contract that asks says so in its errors', () => {
   const errors = (checkpoint: object, sessionAsk?: object) => {

@@ -3,6 +3,7 @@ import {
   type AskedRule,
   askSchema,
   type CallFlow,
+  type CardEdit,
   type CheckpointTrigger,
   type JsonObject,
   type JsonValue,
@@ -13,7 +14,7 @@ import {
   windowSecondsOf,
 } from '@countersign/protocol'
 import type { Plan, PreparedContract } from '../contract/plan.js'
-import { hashValue, saltedHash } from '../json/hash.js'
+import { saltedHash } from '../json/hash.js'
 import type { SessionState } from '../state/state.js'
 import { checkpointOf } from './checkpoint.js'
 import type { AskedPeople, People } from './rules/standing.js'
@@ -39,16 +40,16 @@ export function askingOf(plan: Plan, state: SessionState, call: AskingCall, nowM
   if (checkpoints.length === 0 || !(plan.asksPeople || state.asks === 'people')) {
     return { people: null, triggers: 0, client: checkpoints }
   }
-  const asked: { readonly ask: Ask; readonly rule: AskedRule; readonly again: boolean }[] = []
+  const asked: AskingRule[] = []
   const client: CheckpointTrigger[] = []
   for (const trigger of checkpoints) {
-    const definition = checkpointOf(contract, trigger.checkpoint_id)?.definition
+    const { definition, edits = [] } = checkpointOf(contract, trigger.checkpoint_id) ?? {}
     const ask = definition?.ask ?? plan.session.ask ?? (state.asks === 'people' ? DEFAULT_ASK : null)
     if (ask === null) client.push(trigger)
     else {
       const rule = `${tool}${trigger.checkpoint_id.slice(trigger.checkpoint_id.lastIndexOf('#'))}`
       const { reason, context } = trigger
-      asked.push({ ask, rule: { rule, reason, context }, again: definition?.ask_again === true })
+      asked.push({ ask, edits, rule: { rule, reason, context }, again: definition?.ask_again === true })
     }
   }
   if (asked.length === 0) return { people: null, triggers: 0, client }
@@ -57,18 +58,21 @@ export function askingOf(plan: Plan, state: SessionState, call: AskingCall, nowM
 
 const DEFAULT_ASK: Ask = askSchema.parse({})
 
+interface AskingRule {
+  readonly ask: Ask
+  readonly edits: readonly CardEdit[]
+  readonly rule: AskedRule
+  readonly again: boolean
+}
+
 /** The strictest of each. */
-function oneQuestion(
-  asked: readonly { readonly ask: Ask; readonly rule: AskedRule; readonly again: boolean }[],
-  nowMs: number,
-): AskedPeople {
+function oneQuestion(asked: readonly AskingRule[], nowMs: number): AskedPeople {
   const at = (seconds: number) => new Date(nowMs + seconds * 1_000).toISOString()
   const asks = asked.map(({ ask }) => ask)
   const window = Math.min(...asks.map(windowSecondsOf))
   const first = asks.find((ask) => windowSecondsOf(ask) === window)
   return {
     rules: asked.map(({ rule }) => rule),
-    rulesHash: hashValue(asked.map(({ ask, rule }) => [rule.rule, ask as unknown as JsonValue])),
     needed: Math.max(...asks.map(({ count }) => count)),
     eligible: asks.map(({ role, escalate }) => [
       { role, from: at(0) },
@@ -78,20 +82,30 @@ function oneQuestion(
     expiresAt: at(window),
     remindAt: (first?.remind ?? []).map((percent) => at((window * percent) / 100)),
     asksAgain: asked.every(({ again }) => again),
+    edit: asked.map(({ edits }) => edits).reduce(inBoth),
   }
 }
+
+/** What a person may change of a call that these checkpoints ask about. */
+export const editsOf = (
+  contract: PreparedContract | undefined,
+  checkpoints: readonly CheckpointTrigger[],
+): readonly CardEdit[] =>
+  checkpoints.map(({ checkpoint_id: id }) => checkpointOf(contract, id)?.edits ?? []).reduce(inBoth)
+
+/** What one rule lets a person change, the others let them change as well. */
+const inBoth = (some: readonly CardEdit[], others: readonly CardEdit[]): readonly CardEdit[] =>
+  some.filter(({ path, to }) => others.some((other) => other.path === path && other.to === to))
 
 /** A new question, with all that the service stores of it. */
 export interface NewQuestion {
   readonly id: string
   readonly card: QuestionCard
   readonly cardHash: string
-  readonly rulesHash: string
   readonly argumentHash: string
   readonly callId: string
   readonly remindAt: readonly string[]
   readonly flow: CallFlow | null
-  readonly canEdit: boolean
 }
 
 /** The card of a call that asks: all that a person decides about. */
@@ -124,19 +138,17 @@ export function newQuestion(
     needed: asked.needed,
     eligible: asked.eligible,
     self: asked.self,
-    edit: [],
+    edit: people.runsJudged ? [...asked.edit] : [],
     expires_at: asked.expiresAt,
   }
   return {
     id,
     card,
     cardHash: cardHashOf(session.salt, card),
-    rulesHash: asked.rulesHash,
     argumentHash: call.hash,
     callId: call.id,
     remindAt: asked.remindAt,
     flow: call.flow,
-    canEdit: people.runsJudged && card.edit.length > 0,
   }
 }
 

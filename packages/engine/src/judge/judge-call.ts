@@ -11,6 +11,7 @@ import { isUnanswered } from '../state/unanswered.js'
 import { type Asking, askingOf } from './asking.js'
 import { type Consequences, consequencesOf } from './call-effects.js'
 import { checkpointOf, triggeredCheckpoints } from './checkpoint.js'
+import { flowFor } from './flow-for.js'
 import { judgeByLadder } from './ladder.js'
 import type { Proposal } from './proposal.js'
 import { amountsOf, NO_AMOUNTS } from './rules/amounts.js'
@@ -19,7 +20,7 @@ import { type CallDraws, type Draw, drawsOf, NO_DRAWS } from './rules/draws.js'
 import type { AskedCheckpoint, CallContext, ResponseContext } from './rules/rule.js'
 import { applicable, sceneOf, unlessFailing } from './rules/scene.js'
 import { judgeSources, type SourceViolation } from './rules/sources.js'
-import { type AskedPeople, type Standing, standingOf, wasJudgedBefore } from './rules/standing.js'
+import { type AskedPeople, NOTHING_ASKED, type Standing, standingOf, wasJudgedBefore } from './rules/standing.js'
 
 /** What the rules say of one call. */
 export interface LadderResult {
@@ -96,17 +97,17 @@ export function judgeCall(
           scene,
         )
   const { people: asked, triggers: askedTriggers, client } = whomItAsks(proposal, written, call, triggers)
-  if (asked !== null && args !== null) argumentHash ??= saltedHash(salt, args)
-  const asking =
-    asked === null || argumentHash === null
+  // A changed call may ask nothing any more, and uses its answer up all the same.
+  const redeems = proposal.people?.redeems.has(call.id) === true
+  if ((asked !== null || redeems) && args !== null) argumentHash ??= saltedHash(salt, args)
+  const standing =
+    (asked === null && !redeems) || argumentHash === null
       ? null
-      : {
-          asked,
-          triggers: askedTriggers,
-          flow,
-          hash: argumentHash,
-          standing: stands(proposal, asked, call, argumentHash, taken),
-        }
+      : stands(proposal, asked ?? NOTHING_ASKED, call, argumentHash, taken)
+  const asking =
+    standing === null || argumentHash === null
+      ? null
+      : { asked: asked ?? NOTHING_ASKED, triggers: askedTriggers, flow, hash: argumentHash, standing }
   const checkpoints = asking === null ? triggers : client
   const counted = asking === null || asking.standing.kind === 'new' ? triggers : client
   const isAskedAgain = client.length > 0 && asksAgain(proposal, call.name, argumentHash, taken)
@@ -187,7 +188,7 @@ function stands(
   { id, name }: ToolCall,
   hash: string,
   taken: Set<string>,
-): Standing {
+): Standing | null {
   return standingOf(people ?? null, state, asked, { id, tool: name, hash, nowMs }, taken)
 }
 
@@ -200,12 +201,6 @@ const NO_CHECKPOINTS: readonly AskedCheckpoint[] = []
 function askedOf(contract: PreparedContract | undefined, { checkpoint_id: id }: CheckpointTrigger): AskedCheckpoint {
   const checkpoint = checkpointOf(contract, id)
   return { asksAgain: checkpoint?.definition.ask_again === true, message: checkpoint?.message }
-}
-
-/** Where the call's arguments were seen; null where no rule asks, or the client did not say. */
-function flowFor({ flows }: Proposal, { sources, definition }: PreparedContract, call: ToolCall): CallFlow | null {
-  if (sources.length === 0 && definition.surprise === undefined) return null
-  return flows?.calls.find((item) => item.call_id === call.id && item.tool === call.name) ?? null
 }
 
 function violationsOf(

@@ -32,7 +32,7 @@ export interface PreflightBlock {
 
 /** Checks before the model is called whether any call could still be allowed, and what remains of the limits. */
 export function checkPreflight(input: PreflightInput): { blocked: PreflightBlock | null; remaining: Remaining } {
-  const remaining = remainingOf(input)
+  const remaining = remainingIn(input)
   return { blocked: blockBy(input, remaining), remaining }
 }
 
@@ -40,7 +40,7 @@ export function checkPreflight(input: PreflightInput): { blocked: PreflightBlock
 export function preflightBlock(input: PreflightInput): PreflightBlock | null {
   return input.plan.session.session_limits === undefined && input.plan.shared === null
     ? null
-    : blockBy(input, remainingOf(input))
+    : blockBy(input, remainingIn(input))
 }
 
 const blockBy = (input: PreflightInput, remaining: Remaining): PreflightBlock | null =>
@@ -101,8 +101,15 @@ function callBlock({ plan, state }: PreflightInput, remaining: Remaining): Prefl
   return exceeded('circuit_breaker', 'The circuit breaker of the session has tripped. Start a new one to go on.')
 }
 
-function remainingOf({ plan, state, nowMs }: PreflightInput): Remaining {
-  const limits = plan.session.session_limits ?? {}
+const remainingIn = ({ plan, state, nowMs }: PreflightInput): Remaining =>
+  remainingOf(plan.session.session_limits ?? {}, state, nowMs)
+
+/** What remains of the limits of a session. */
+export function remainingOf(
+  limits: NonNullable<Plan['session']['session_limits']>,
+  state: SessionState,
+  nowMs: number,
+): Remaining {
   const left = (most: number | undefined, used: number) => (most === undefined ? null : Math.max(0, most - used))
   const recent = state.recentTimes.filter((time) => time > nowMs - MINUTE_MS).length
   const cost = limits.max_cost_per_session

@@ -1,4 +1,4 @@
-import type { Decision, DecisionQuestion, LedgerCall, LedgerQuestion } from '@countersign/protocol'
+import type { AskedRule, Decision, DecisionQuestion, LedgerCall, LedgerQuestion } from '@countersign/protocol'
 import { saltedHash, sha256Hex } from '../json/hash.js'
 import type { StateQuestion } from '../state/questions.js'
 import type { NewQuestion } from './asking.js'
@@ -52,7 +52,8 @@ export function recordDecision(
   if (asking?.standing.kind !== 'approved') return { decision, record: callRecord(decision, effects), holds }
   const { id, cardNo, cardHash, hash } = asking.standing.question
   decision.approval = { question_id: id, card_no: cardNo }
-  const used = { step: 'used', question_id: id, card_no: cardNo, card_hash: cardHash, asked_hash: hash } as const
+  const rules = namesOf(asking.asked.rules)
+  const used = { step: 'used', question_id: id, card_no: cardNo, card_hash: cardHash, asked_hash: hash, rules } as const
   return { decision, record: { ...callRecord(decision, effects), question: used }, holds }
 }
 
@@ -118,18 +119,20 @@ function waitingCall(
 
 function recordOf(shown: DecisionQuestion, question: NewQuestion | null, triggers: number): LedgerQuestion {
   if (question === null) return { step: 'waiting', question_id: shown.question_id }
-  const { id, card, cardHash, rulesHash } = question
+  const { id, card, cardHash } = question
   return {
     step: 'asked',
     question_id: id,
     card_no: card.card_no,
     card_hash: cardHash,
-    rules_hash: rulesHash,
+    rules: namesOf(card.rules),
     triggers,
     needed: card.needed,
     expires_at: card.expires_at,
   }
 }
+
+const namesOf = (rules: readonly AskedRule[]): string[] => rules.map(({ rule }) => rule)
 
 /** Stands in for a hash that is not needed. */
 const NOT_HASHED = ''

@@ -39,6 +39,7 @@ describe('verification', () => {
         card_no: 1,
         card_hash: question?.cardHash ?? '',
         asked_hash: question?.hash ?? '',
+        rules: ['pay#0'],
       },
     }
     s.apply({
@@ -72,6 +73,7 @@ describe('verification', () => {
     ['by an answer to another card', (call) => withQuestion(call, { card_hash: 'a'.repeat(64) }), approve],
     ['which was about another call', (call) => ({ ...call, tool_name: 'look' }), approve],
     ['which was about another call', (call) => withQuestion(call, { asked_hash: 'a'.repeat(64) }), approve],
+    ['which was not about pay#1', (call) => withQuestion(call, { rules: ['pay#0', 'pay#1'] }), approve],
     ['with other arguments', (call) => ({ ...call, argument_hash: 'a'.repeat(64) }), approve],
     [
       'whose answer was used before',

@@ -4,6 +4,7 @@ import type { LedgerBody, LedgerCall, LedgerQuestion, SessionEvent } from '@coun
 interface Told {
   readonly tool: string
   readonly askedHash: string | null
+  readonly rules: readonly string[]
   cardNo: number
   cardHash: string
   needed: number
@@ -78,6 +79,7 @@ function ofCall(told: Map<string, Told>, call: LedgerCall, question: LedgerQuest
   told.set(id, {
     tool: call.tool_name,
     askedHash: call.argument_hash,
+    rules: question.rules,
     cardNo: question.card_no,
     cardHash: question.card_hash,
     needed: question.needed,
@@ -105,6 +107,8 @@ function ofUse(
   if (question.card_hash !== known.cardHash) return fail('by an answer to another card')
   if (call.tool_name !== known.tool || question.asked_hash !== known.askedHash)
     return fail('which was about another call')
+  const other = question.rules.find((rule) => !known.rules.includes(rule))
+  if (other !== undefined) return fail(`which was not about ${other}`)
   if (call.argument_hash !== (known.editedHash ?? known.askedHash)) return fail('with other arguments')
   if (call.pending_call_id === null) return fail('and was not registered')
   known.state = 'used'
@@ -122,6 +126,8 @@ function ofAnswer(known: Told | undefined, body: LedgerBody<'answered'>, { at, i
   if (body.card_hash !== known.cardHash || body.card_no !== known.cardNo) return fail('is to another card')
   if (body.decision === 'approve') {
     if (known.yes.has(body.member_hash)) return fail('repeats the yes of the same member')
+    if (body.edited_hash !== undefined && known.needed > 1)
+      return fail('changes a call about which several people decide')
     known.yes.add(body.member_hash)
     known.editedHash = body.edited_hash ?? known.editedHash
   }

@@ -5,9 +5,9 @@ import { lookUp, setEntry } from '../json/look-up.js'
 import { copyState, type Mutable, pendingCall } from './copy-state.js'
 import { changeOpenings, countKeys, withoutProofs } from './kept-values.js'
 import { questionsAfter, triggersOf } from './questions.js'
-import type { RegisteredCall, SessionState } from './state.js'
+import type { PendingCall, RegisteredCall, SessionState } from './state.js'
 import { MINUTE_MS } from './state.js'
-import { isUnanswered, withoutUnanswered } from './unanswered.js'
+import { askedUntil, withoutUnanswered } from './unanswered.js'
 
 /** The part of a proposal event that changes the state: all but the prepared request that it consumed. */
 export type ProposalFacts = Omit<LedgerBody<'proposal'>, 'prepared_request_id' | 'prepared_digest'>
@@ -42,17 +42,23 @@ export function applyProposal(
   useUp(next, calls)
   next.recent = recentCalls(next, calls, limits?.loop_detection?.window ?? 0)
   next.recentTimes = recentTimes(next, at, calls.length, limits?.max_calls_per_minute ?? 0)
-  for (const { tool_name: tool, argument_hash: hash, checkpoints } of calls) {
-    if (checkpoints.length === 0) continue
+  const pending = calls.map((call): PendingCall => {
+    const { tool_name: tool, argument_hash: hash, checkpoints } = call
+    const registered = pendingCall(call, 'pending', at)
+    if (checkpoints.length === 0) return registered
+    const asked_until = askedUntil(next, { tool, hash }, Date.parse(at))
+    if (asked_until === null) {
+      next.checkpointsTriggered += checkpoints.length
+      return registered
+    }
     // It was counted when a person was asked first.
-    if (isUnanswered(next, { tool, hash }, Date.parse(at)))
-      next.unanswered = withoutUnanswered(next.unanswered, { tool, hash })
-    else next.checkpointsTriggered += checkpoints.length
-  }
+    next.unanswered = withoutUnanswered(next.unanswered, { tool, hash })
+    return { ...registered, asked_until }
+  })
   next.open = {
     proposalId: body.proposal_id,
     cost: body.cost,
-    calls: calls.map((call) => pendingCall(call, 'pending', at)),
+    calls: pending,
     succeeded: false,
     advancesTo: null,
     effects: { tools: [], binds: {}, establishes: {}, satisfied: [] },

@@ -6,7 +6,8 @@ export interface StateQuestion {
   readonly tool: string
   /** Of the arguments that were asked about. */
   readonly hash: string
-  readonly rulesHash: string
+  /** Those that asked, as in the card. */
+  readonly rules: readonly string[]
   readonly cardNo: number
   readonly cardHash: string
   readonly state: QuestionState
@@ -36,8 +37,8 @@ export function questionsAfter(
   let next = lapsed(before ?? [], Date.parse(at))
   for (const { tool_name: tool, argument_hash: hash, question } of calls) {
     if (question?.step === 'asked') {
-      const { question_id: id, rules_hash: rulesHash, card_no: cardNo, card_hash: cardHash, needed } = question
-      const asked = { id, tool, hash: hash ?? '', rulesHash, cardNo, cardHash, needed, until: question.expires_at }
+      const { question_id: id, rules, card_no: cardNo, card_hash: cardHash, needed } = question
+      const asked = { id, tool, hash: hash ?? '', rules, cardNo, cardHash, needed, until: question.expires_at }
       next = [...next, { ...asked, state: 'waiting', yes: [] }]
     } else if (question?.step === 'used') next = withState(next, question.question_id, 'used')
   }

@@ -13,6 +13,8 @@ export interface PendingCall extends RegisteredCall {
   readonly proposed_at: string
   /** The claim of the process that runs it. Absent if it is not claimed. */
   readonly claim?: string
+  /** Its program had asked about it before, until then. */
+  readonly asked_until?: string
 }
 
 /** The lowest and the highest of several values. */

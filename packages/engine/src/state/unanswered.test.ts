@@ -34,6 +34,17 @@ proves(
   },
 )
 
+proves('ask.own-question-survives', 'parked once more, it has no more time than it had', () => {
+  const again = {
+    ...call('a', 'x#1'),
+    proposed_at: '2026-01-01T00:09:00.000Z',
+    asked_until: '2026-01-01T00:10:00.000Z',
+  }
+  const parked = withUnanswered(undefined, [again], plan)
+  expect(isUnanswered({ unanswered: parked }, { tool: 'pay', hash: 'a' }, at('00:10:00'))).toBe(true)
+  expect(isUnanswered({ unanswered: parked }, { tool: 'pay', hash: 'a' }, at('00:10:01'))).toBe(false)
+})
+
 proves('ask.own-question-survives', 'it is of one tool and its arguments, stands once, and a session keeps ten', () => {
   const twice = withUnanswered(withUnanswered(undefined, [call('a', 'x#1')], plan), [call('a', 'x#1')], plan)
   const of = { tool: 'pay', hash: 'a' }

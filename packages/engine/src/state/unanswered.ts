@@ -2,21 +2,27 @@ import { LIMITS } from '@countersign/protocol'
 import type { Plan } from '../contract/plan.js'
 import type { PendingCall, SessionState, UnansweredCall } from './state.js'
 
-export const isUnanswered = (
-  { unanswered }: Pick<SessionState, 'unanswered'>,
-  { tool, hash }: Pick<UnansweredCall, 'tool' | 'hash'>,
-  atMs: number,
-): boolean =>
-  unanswered?.some((one) => one.tool === tool && one.hash === hash && Date.parse(one.until) >= atMs) === true
+type Asked = Pick<UnansweredCall, 'tool' | 'hash'>
 
-/** As many as a session asks about. */
+/** Until when the program's question about a call stands; null: none does. */
+export const askedUntil = (
+  { unanswered }: Pick<SessionState, 'unanswered'>,
+  { tool, hash }: Asked,
+  atMs: number,
+): string | null =>
+  unanswered?.find((one) => one.tool === tool && one.hash === hash && Date.parse(one.until) >= atMs)?.until ?? null
+
+export const isUnanswered = (state: Pick<SessionState, 'unanswered'>, call: Asked, atMs: number): boolean =>
+  askedUntil(state, call, atMs) !== null
+
+/** As many as a session asks about. One that was parked before has no more time than it had. */
 export function withUnanswered(
   before: SessionState['unanswered'],
   calls: readonly PendingCall[],
   plan: Plan,
 ): SessionState['unanswered'] {
   const added = calls.map((call) => {
-    const until = new Date(Date.parse(call.proposed_at) + askedMs(call, plan)).toISOString()
+    const until = call.asked_until ?? new Date(Date.parse(call.proposed_at) + askedMs(call, plan)).toISOString()
     return { tool: call.tool_name, hash: call.argument_hash, until }
   })
   return [...(before ?? []), ...added].slice(-LIMITS.checkpointTriggersPerSession)
@@ -36,7 +42,7 @@ function askedMs({ tool_name, checkpoints }: PendingCall, plan: Plan): number {
 /** Proposed again: the next time counts as another question. */
 export function withoutUnanswered(
   before: SessionState['unanswered'],
-  { tool, hash }: Pick<UnansweredCall, 'tool' | 'hash'>,
+  { tool, hash }: Asked,
 ): SessionState['unanswered'] {
   const at = before?.findIndex((one) => one.tool === tool && one.hash === hash) ?? -1
   return at < 0 ? before : before?.filter((_, index) => index !== at)

@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { LIMITS } from '../base/limits.js'
 import { GROUP_PATTERN } from '../base/roles.js'
+import { pathSchema } from './condition.js'
 
 const UNIT_SECONDS = { s: 1, m: 60, h: 3_600, d: 86_400 } as const
 const SPAN = /^([1-9][0-9]{0,5})([smhd])$/
@@ -45,7 +46,7 @@ const who = {
   escalate: z.array(escalationSchema).max(LIMITS.askSteps).default([]),
 }
 
-/** Whom a checkpoint asks, and how; in session.yaml, whom every checkpoint asks that does not say. */
+/** In session.yaml: whom every checkpoint asks that does not say, and how. */
 export const askSchema = z.strictObject(who)
 export type Ask = z.infer<typeof askSchema>
 export type WrittenAsk = z.input<typeof askSchema>
@@ -54,3 +55,14 @@ export const selfOf = ({ self, count }: Pick<Ask, 'self' | 'count'>): Self => se
 
 export const windowSecondsOf = ({ window }: Pick<Ask, 'window'>): number =>
   Math.max(LIMITS.askWindowMinSeconds, spanSeconds(window))
+
+/** How an answer may change an argument: a smaller number, fewer elements of a list, another of the values that are listed. */
+export const EDITS = ['lower', 'fewer', 'one_of'] as const
+export const editSchema = z.strictObject({ path: pathSchema, to: z.enum(EDITS) })
+export type Edit = z.infer<typeof editSchema>
+
+/** Whom a checkpoint asks, and what of the call they may change. */
+export const checkpointAskSchema = askSchema.extend({
+  edit: z.array(editSchema).min(1).max(LIMITS.editsPerAsk).optional(),
+})
+export type CheckpointAsk = z.infer<typeof checkpointAskSchema>

@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { columnPlaceSchema, resultPlaceSchema, valueKindSchema } from '../base/flow.js'
 import { hashSchema, labelSchema, toolNameSchema } from '../base/ids.js'
 import { LIMITS } from '../base/limits.js'
-import { askSchema } from './ask.js'
+import { checkpointAskSchema } from './ask.js'
 import { CONDITIONAL, conditionSchema, invariantSchema, nameSchema, pathSchema } from './condition.js'
 import { listOf } from './lists.js'
 
@@ -202,7 +202,7 @@ export const checkpointSchema = z.strictObject({
   /** A call that a person has refused may be asked about again. */
   ask_again: z.boolean().optional(),
   /** Asks members of the tenant, whether or not the program still runs. Absent: asks the program's callback. */
-  ask: askSchema.optional(),
+  ask: checkpointAskSchema.optional(),
 })
 export type Checkpoint = z.infer<typeof checkpointSchema>
 

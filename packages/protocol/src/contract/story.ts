@@ -22,6 +22,8 @@ export const storyStepSchema = z
     expect: z.enum(['allow', 'block', 'ask']),
     /** What the person who is asked says. */
     answer: z.enum(['approve', 'deny']).default('approve'),
+    /** The call as the person who approves changes it. */
+    edited: jsonObjectSchema.optional(),
     /** The first reason of the block. */
     reason: z.enum(BLOCK_REASON_NAMES).optional(),
     /** An argument that the block names. */
@@ -31,6 +33,9 @@ export const storyStepSchema = z
   })
   .refine((step) => step.expect === 'block' || (step.reason === undefined && step.path === undefined), {
     error: '`reason` and `path` are about a block: write `expect: block`',
+  })
+  .refine((step) => step.edited === undefined || (step.expect === 'ask' && step.answer === 'approve'), {
+    error: '`edited` is what a person approves: write `expect: ask`',
   })
 export type StoryStep = z.infer<typeof storyStepSchema>
 

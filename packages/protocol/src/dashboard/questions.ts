@@ -68,7 +68,7 @@ export const questionAnswerSchema = z.strictObject({
   at: timeSchema,
 })
 export const questionDeliverySchema = z.strictObject({
-  kind: z.enum(['asked', 'reminder', 'escalation', 'decided']),
+  kind: z.enum(['asked', 'reminder', 'escalation']),
   channel: z.enum(['mail']),
   to: z.string().nullable(),
   sent_at: timeSchema.nullable(),
@@ -84,12 +84,12 @@ export const questionDetailSchema = z.strictObject({
   card_hash: hashSchema,
   /** The stored card does not fit its hash in the ledger: it was changed, and is not shown. */
   changed: z.literal(true).optional(),
-  /** A person may change arguments: the asking rule allows it, and the program runs what is decided. */
-  can_edit: z.boolean(),
   answers: z.array(questionAnswerSchema),
   deliveries: z.array(questionDeliverySchema),
   may: z.strictObject({
     answer: z.boolean(),
+    /** The reader can say no, also after a yes, until the call has run. */
+    deny: z.boolean(),
     /** The reader is whom the session acts for: a yes confirms their own request. */
     confirms: z.boolean(),
     ask_again: z.boolean(),
@@ -100,7 +100,8 @@ export const questionDetailSchema = z.strictObject({
   last_allowed: z.strictObject({ at: timeSchema, arguments: jsonObjectSchema }).nullable(),
   /** The calls of the session before it, newest first, at most five. */
   before: z.array(callRowSchema),
-  remaining: remainingSchema.nullable(),
+  /** What is left of the session's limits. */
+  remaining: remainingSchema,
 })
 export type QuestionDetail = z.infer<typeof questionDetailSchema>
 
@@ -108,7 +109,7 @@ export const answerBody = z.strictObject({
   card_hash: hashSchema,
   decision: answerDecisionSchema,
   note: z.string().trim().min(1).max(LIMITS.noteLength).optional(),
-  /** In place of the card's: only where the card allows it. */
+  /** The call as the member changed it, with a yes: only what `edit` of the card names, and only as it says. */
   arguments: jsonObjectSchema.optional(),
 })
 export type AnswerBody = z.infer<typeof answerBody>

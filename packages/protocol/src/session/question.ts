@@ -1,9 +1,8 @@
 import { z } from 'zod'
 import { environmentSchema, hashSchema, timeSchema } from '../base/ids.js'
-import { jsonObjectSchema } from '../base/json.js'
+import { jsonObjectSchema, jsonSchema } from '../base/json.js'
 import { LIMITS } from '../base/limits.js'
-import { selfSchema } from '../contract/ask.js'
-import { pathSchema } from '../contract/condition.js'
+import { editSchema, selfSchema } from '../contract/ask.js'
 
 /**
  * `waiting`: too few answers yet. `approved`: a proposal of the same call may use it until `usable_until`. `used`: the call
@@ -32,15 +31,14 @@ export type QuestionCause = z.infer<typeof questionCauseSchema>
 export const eligibleSchema = z.array(z.array(z.strictObject({ role: z.string(), from: timeSchema })))
 export type Eligible = z.infer<typeof eligibleSchema>
 
-/** How an answer may change an argument: a smaller number, fewer elements, another value of its list. */
-export const EDITS = ['lower', 'fewer', 'one_of'] as const
-export const editSchema = z.strictObject({ path: pathSchema, to: z.enum(EDITS) })
-export type Edit = z.infer<typeof editSchema>
+/** An argument that an answer may change. `values`: those that the contract lists for it. */
+export const cardEditSchema = editSchema.extend({ values: z.array(jsonSchema).optional() })
+export type CardEdit = z.infer<typeof cardEditSchema>
 
 /** What of the arguments to look at. */
 export const lookAtSchema = z.strictObject({ label: z.string(), path: z.string() })
 
-/** What a rule asks. `rule` is `tool#0` for a checkpoint of a contract, or `tool#risk`, `tool#source`, `tool#unusual`. */
+/** What a rule asks. `rule`, in the ledger as well, is `tool#0` for a checkpoint of a contract, or `tool#risk`, `tool#source`, `tool#unusual`. */
 export const askedRuleSchema = z.strictObject({
   rule: z.string(),
   reason: z.string(),
@@ -70,7 +68,8 @@ export const questionCardSchema = z.strictObject({
   needed: z.int().min(1),
   eligible: eligibleSchema,
   self: selfSchema,
-  edit: z.array(editSchema),
+  /** Nothing where a rule that asks allows none, or the program runs the arguments of its model. */
+  edit: z.array(cardEditSchema),
   expires_at: timeSchema,
 })
 export type QuestionCard = z.infer<typeof questionCardSchema>
@@ -99,7 +98,7 @@ export const ledgerQuestionSchema = z.discriminatedUnion('step', [
   z.strictObject({
     step: z.literal('asked'),
     ...asked,
-    rules_hash: hashSchema,
+    rules: z.array(z.string()),
     /** How many of the session's triggers it takes. */
     triggers: z.int().min(1),
     needed: z.int().min(1),
@@ -111,6 +110,8 @@ export const ledgerQuestionSchema = z.discriminatedUnion('step', [
     ...asked,
     /** Of the call that was asked about; that of the call itself differs where a person edited it. */
     asked_hash: hashSchema,
+    /** What the call would still have asked. */
+    rules: z.array(z.string()),
   }),
 ])
 export type LedgerQuestion = z.infer<typeof ledgerQuestionSchema>
@@ -170,6 +171,8 @@ export const sessionQuestionSchema = z.strictObject({
   arguments: jsonObjectSchema.nullable(),
   /** Hash of the arguments that a person set in place of the model's. */
   edited_hash: hashSchema.nullable(),
+  /** The arguments that were asked about, where a person changed them. Null: they are as asked, not decided, or erased. */
+  asked_arguments: jsonObjectSchema.nullable(),
   /** What the person who decided wrote. */
   note: z.string().nullable(),
   /** The call that used it. */

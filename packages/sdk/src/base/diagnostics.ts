@@ -77,7 +77,7 @@ export interface DiagnosticEvents {
   question_unanswerable: { session_id: string; tool_name: string; detail: string }
   /** no person who can answer was reached for five minutes; the question can be answered all the same */
   question_undelivered: QuestionEvent & { url: string }
-  /** a rule asks people, which only the server can do, and it does not decide: the call was blocked */
+  /** a rule asks people, which only the service does, and none decides here, or it is away: the call was blocked */
   ask_needs_service: { session_id: string; tool_name: string; detail: string }
   /** A number given to `observe` is above its maximum, which is used instead. */
   option_clamped: { option: string; given: number; used: number }

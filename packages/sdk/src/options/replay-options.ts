@@ -46,11 +46,6 @@ export interface ToolInvocation {
   readonly exclusive?: boolean
   /** Who approved a call with an open question, where the session did not ask by itself. */
   readonly approvedBy?: string | null
-  /**
-   * Who approves for a framework, where another process has asked about the call: a framework runs it only once it was
-   * approved there.
-   */
-  readonly approver?: string
   /** Aborted where the call is given up. Its tool has a moment to say how it ended; then that is unknown. */
   readonly signal?: AbortSignal | undefined
 }

@@ -112,20 +112,27 @@ export async function resumeQuestion(
   question: SessionQuestion,
   given: Omit<ToolInvocation, 'callId'> = {},
 ): Promise<ResumedCall> {
-  const { tool_name: toolName, call_id: callId, question_id, state, arguments: args } = question
+  const { tool_name: toolName, call_id: callId, question_id, state, arguments: args, asked_arguments } = question
   const named = { callId, toolName }
   if (state !== 'approved') return { ...named, ...notRun(question, session) }
   if (given.run === undefined && session.settings.tools?.has(toolName) !== true) throw noExecutor(toolName)
   if (args === null) throw erased(question_id)
   const onDecided = (decided: DecidedAnswer): void => void session.verdicts.take(decided, session.approver)
-  const redeems = new Map([[callId, question_id]])
+  const changed = new Map(asked_arguments === null ? [] : [[callId, asked_arguments]])
+  const again = { redeems: new Map([[callId, question_id]]), changed }
   // Calls of other turns come first, and are not this one's to settle.
   const waitsFor = (): boolean => true
-  const turn = beginTurn(session, PROVIDER, { retries: 0, asksLater: true, onDecided, redeems, waitsFor })
+  const turn = beginTurn(session, PROVIDER, { retries: 0, asksLater: true, onDecided, again, waitsFor })
   const asked = await turn.prepare({ model: 'resume', tools: [toolName], messages: [] })
   if (asked.said !== null) return { ...named, ...blockedBy(question, asked.said.reason, asked.said.text, session) }
   await turn.judge(asked, whole({ tool_calls: [{ id: callId, name: toolName, arguments: args }] }))
-  const own = { ...given, args, exclusive: true, ...(given.tool === undefined && { tool: toolName }) }
+  // The program says by the model's arguments which call it means.
+  const own = {
+    ...given,
+    args: asked_arguments ?? args,
+    exclusive: true,
+    ...(given.tool === undefined && { tool: toolName }),
+  }
   return { ...named, ...(await invoke(session, { ...own, callId })) }
 }
 

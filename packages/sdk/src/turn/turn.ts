@@ -15,7 +15,7 @@ import { passThroughGate, requestAgain, type Shown, seenAnswer } from './apply-v
 import { GRACE_MS, settleEarlier, type WaitsFor, waitForEarlier } from './earlier-calls.js'
 import { preflight } from './preflight.js'
 import { costOnly, propose, proposeOnce } from './propose.js'
-import { type Answer, type Came, capture, readAnswer } from './read-answer.js'
+import { type Answer, type Came, capture, type ProposedAgain, readAnswer } from './read-answer.js'
 import { type Asked, openConversation, readRequest, refuseUngovernable } from './read-request.js'
 import { redeem } from './redeem.js'
 import { allowedCalls, register } from './register.js'
@@ -45,8 +45,8 @@ export interface TurnOptions {
   readonly asksLater?: boolean
   /** The program runs the calls with the model's own arguments: then no person can change them. */
   readonly runs?: 'judged' | 'own' | undefined
-  /** Questions to people whose answers the calls use, by call. */
-  readonly redeems?: ReadonlyMap<string, string> | undefined
+  /** The answer is proposed once more, now that people have decided about its calls. */
+  readonly again?: ProposedAgain | undefined
   /** Called with each answer of the model that was judged. */
   readonly onDecided?: ((answer: DecidedAnswer) => void) | undefined
   readonly waitsFor?: WaitsFor | undefined
@@ -54,7 +54,7 @@ export interface TurnOptions {
 
 /** A turn under the rules of its session: preflight, narrowed request, proposal, checkpoints, gate. */
 export function beginTurn(session: SessionContext, provider: Provider, options: TurnOptions): Turn {
-  const { waitsFor = () => false, redeems } = options
+  const { waitsFor = () => false, again: madeAgain } = options
   const runs = options.runs ?? (session.settings.shared === null ? 'judged' : 'own')
   /** In the queue of the session's turns; null where this one has not entered, or has left. */
   let place: QueuePlace | null = null
@@ -116,13 +116,13 @@ export function beginTurn(session: SessionContext, provider: Provider, options: 
 
   async function judge(asked: Asked, came: Came): Promise<Shown> {
     place?.stay()
-    const read = withRedeemed(readAnswer(session, asked, came), redeems)
+    const read = proposedAgain(readAnswer(session, asked, came), madeAgain)
     if (asked.prepared !== null) session.assertUsable()
     if (asked.stance !== 'enforce') return watchAnswer(read)
     let ageMs = startAge()
     const first = { answer: read, verdict: await propose(session, read) }
     const { answer, verdict } = await redeem(session, first, {
-      seconds: options.asksLater === true || redeems !== undefined ? 0 : session.settings.waitSeconds,
+      seconds: options.asksLater === true || madeAgain !== undefined ? 0 : session.settings.waitSeconds,
       leave,
       prepare: async () => {
         const again = readRequest(provider, asked.request, runs)
@@ -232,8 +232,8 @@ export function beginTurn(session: SessionContext, provider: Provider, options: 
 }
 
 /** The calls of a question that is resumed come from no conversation: the service has where their values came from. */
-const withRedeemed = (answer: Answer, redeems: TurnOptions['redeems']): Answer =>
-  redeems === undefined ? answer : { ...answer, flows: undefined, again: { redeems, changed: new Map() } }
+const proposedAgain = (answer: Answer, again: TurnOptions['again']): Answer =>
+  again === undefined ? answer : { ...answer, flows: undefined, again }
 
 const peopleOf = ({ questions, authority }: SessionContext): Pick<DecidedAnswer, 'urlOf' | 'confirms'> => ({
   urlOf: (id) => questions.known().find(({ question_id }) => question_id === id)?.url ?? null,

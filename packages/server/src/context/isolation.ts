@@ -35,6 +35,7 @@ export interface IsolationOptions {
 export interface IsolatedRequest extends Asked {
   readonly requestId: string
   readonly clientAddress: string
+  readonly publicUrl: string
   readonly tenant: Tenant
   /** Null for a program. */
   readonly signIn: SignIn | null

@@ -27,8 +27,9 @@ export async function answer(handler: AnyHandler, ctx: Entered, asked: Asked): P
 }
 
 /** What a thread needs of a request. */
-function isolated({ tenant, signIn, request }: Context & OpenContext, asked: Asked): IsolatedRequest {
+function isolated({ app, tenant, signIn, request }: Context & OpenContext, asked: Asked): IsolatedRequest {
   const { tenantId, quota, keyId, userId, scope } = tenant
   const { id: requestId, clientAddress } = request
-  return { ...asked, requestId, clientAddress, tenant: { tenantId, quota, keyId, userId, scope }, signIn }
+  const publicUrl = app.publicUrl()
+  return { ...asked, requestId, clientAddress, publicUrl, tenant: { tenantId, quota, keyId, userId, scope }, signIn }
 }

@@ -1,8 +1,9 @@
-import { cardHashOf, saltedHash } from '@countersign/engine'
-import type { ChainedEvent, LedgerBody } from '@countersign/protocol'
+import { cardHashOf, editProblem, saltedHash } from '@countersign/engine'
+import type { ChainedEvent, LedgerBody, QuestionCard } from '@countersign/protocol'
 import type { Context } from '../context/context.js'
 import { inRead } from '../context/work.js'
-import { listAnswers, loadCard } from '../store/questions/questions.js'
+import { loadCard } from '../store/questions/cards.js'
+import { listAnswers } from '../store/questions/questions.js'
 import type { SessionRow } from '../store/sessions/session-row.js'
 
 /** What of the stored questions and answers of a session does not fit its ledger, or null. Erased content fits. */
@@ -12,9 +13,11 @@ export async function changedQuestion(
   answered: readonly ChainedEvent[],
 ): Promise<string | null> {
   const questions = head.state.questions ?? []
+  const cards = new Map<string, QuestionCard>()
   for (const { id, cardHash } of questions) {
     const card = await inRead(ctx, (sql) => loadCard(sql, tenantId, id))
     if (card !== null && cardHashOf(hashSalt, card) !== cardHash) return `the card of question ${id} was changed`
+    if (card !== null) cards.set(id, card)
   }
   const ids = questions.map(({ id }) => id)
   const answers = ids.length === 0 ? [] : await inRead(ctx, (sql) => listAnswers(sql, tenantId, ids))
@@ -22,6 +25,9 @@ export async function changedQuestion(
     const told = body as unknown as LedgerBody<'answered'>
     const stored = answers.find((one) => one.seq === seq && one.questionId === told.question_id)
     const what = stored === undefined ? 'the record' : changedPart(stored, told, hashSalt)
+    const card = cards.get(told.question_id)
+    if (what === null && stored?.edited && card && editProblem(card, stored.edited) !== null)
+      return `event ${seq}: an answer to question ${told.question_id} changed its call in a way that its card does not allow`
     if (what !== null) return `event ${seq}: ${what} of an answer to question ${told.question_id} was changed`
   }
   return null

@@ -77,9 +77,9 @@ export async function answerIsolated(
   request: IsolatedRequest,
 ): Promise<IsolatedReply> {
   const left: Left = { counted: [], captures: [], plans: [], runWaits: false }
-  const { tenant, signIn, requestId, clientAddress, ...asked } = request
+  const { tenant, signIn, requestId, clientAddress, publicUrl, ...asked } = request
   const ctx = {
-    app: { ...app, ...leaving(left), plans: noting(plans, left), isInPlace: false },
+    app: { ...app, ...leaving(left), plans: noting(plans, left), isInPlace: false, publicUrl: () => publicUrl },
     request: {
       id: requestId,
       log: app.log.with({ request_id: requestId }),

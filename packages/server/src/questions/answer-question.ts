@@ -3,7 +3,9 @@ import {
   type AnswerBody,
   ERRORS,
   type Input,
+  type JsonObject,
   type LedgerBody,
+  type QuestionCard,
   type QuestionDetail,
   type QuestionState,
   type Reply,
@@ -17,19 +19,13 @@ import { type ChangeResult, changeSession, type LoadedSession, NEEDS_LOCK } from
 import { auditEntry } from '../context/audit.js'
 import type { UserContext } from '../context/context.js'
 import { inFind } from '../context/work.js'
+import { loadCard } from '../store/questions/cards.js'
 import { NotEligible } from '../store/questions/question-changes.js'
-import {
-  findQuestion,
-  listAnswers,
-  loadCard,
-  loadSurroundings,
-  type StoredQuestion,
-} from '../store/questions/questions.js'
+import { findQuestion, listAnswers, loadSurroundings, type StoredQuestion } from '../store/questions/questions.js'
 import { questionDetail, whyNot } from './question-detail.js'
 import { putAgain } from './renew-questions.js'
+import { whyNoEdit } from './try-edit.js'
 import { decidedBy, whyClosed } from './why-closed.js'
-
-type Answer = Omit<AnswerBody, 'arguments'>
 
 /** A member answers. Who may is decided where the answer is written. The same answer again is the same answer. */
 export async function answerQuestion(
@@ -37,12 +33,13 @@ export async function answerQuestion(
   { params, body }: Input<Routes['answerQuestion']>,
 ): Promise<Reply<Routes['answerQuestion']>> {
   await requireToken(ctx, 'answers', `${ctx.tenant.tenantId} ${ctx.signIn.userId}`)
-  if (body.arguments !== undefined) throw refused('body.arguments: this question does not let its arguments be changed')
+  if (body.decision === 'deny' && body.arguments !== undefined)
+    throw notEditable('a call that is denied is not changed')
   await answer(ctx, params.question_id, body)
   return detailOf(ctx, params.question_id)
 }
 
-const refused = (detail: string) => new ApiError('INVALID_REQUEST', { detail })
+const notEditable = (why: string) => new ApiError('INVALID_REQUEST', { detail: `body.arguments: ${why}` })
 
 /** Each by itself: one that is refused says why, and the others count. */
 export async function answerQuestions(
@@ -74,7 +71,7 @@ async function detailOf(ctx: UserContext, questionId: string): Promise<QuestionD
   return detail
 }
 
-async function answer(ctx: UserContext, questionId: string, given: Answer): Promise<QuestionState> {
+async function answer(ctx: UserContext, questionId: string, given: AnswerBody): Promise<QuestionState> {
   const { tenantId } = ctx.tenant
   const find = () => inFind(ctx, (sql) => findQuestion(sql, tenantId, questionId, ctx.signIn.userId))
   const known = await find()
@@ -84,9 +81,8 @@ async function answer(ctx: UserContext, questionId: string, given: Answer): Prom
       ctx,
       known.sessionId,
       (loaded) => decide(ctx, loaded, questionId, given),
-      {
-        withoutPlan: true,
-      },
+      // Like a kill, an answer waits for no plan: only a changed call is tried.
+      { withoutPlan: given.arguments === undefined },
     )
   } catch (error) {
     if (!(error instanceof NotEligible)) throw error
@@ -99,7 +95,7 @@ async function decide(
   ctx: UserContext,
   loaded: LoadedSession,
   questionId: string,
-  given: Answer,
+  given: AnswerBody,
 ): Promise<ChangeResult<QuestionState> | typeof NEEDS_LOCK> {
   const { session, query, locked } = loaded
   if (!locked) return NEEDS_LOCK
@@ -109,8 +105,11 @@ async function decide(
   if (question === undefined || row === null) throw new ApiError('NOT_FOUND')
   const answers = await query((sql) => listAnswers(sql, tenantId, [questionId]))
   const before = answers.find(
-    ({ userId, cardNo, decision }) =>
-      userId === ctx.signIn.userId && cardNo === question.cardNo && decision === given.decision,
+    ({ userId, cardNo, decision, edited }) =>
+      userId === ctx.signIn.userId &&
+      cardNo === question.cardNo &&
+      decision === given.decision &&
+      hashOf(hashSalt, edited) === hashOf(hashSalt, given.arguments),
   )
   // Its reply was lost.
   if (before !== undefined && given.card_hash === question.cardHash) return { reply: question.state }
@@ -119,23 +118,53 @@ async function decide(
   if (isDecided) throw new ApiError('QUESTION_DECIDED', { detail: ended ?? decidedBy(answers) })
   if (given.card_hash !== question.cardHash) throw new ApiError('QUESTION_CHANGED')
   if (given.decision === 'approve') {
+    const card = await intactCard(loaded, question)
     const changed = await changedMeanwhile(loaded, question, row)
     if (changed !== null) return changed
+    if (given.arguments !== undefined) await requireEdit(loaded, { card, row, question, edited: given.arguments })
   }
   return write(ctx, loaded, { question, row, given, hashSalt })
 }
 
-/** A yes is to what the card says: another plan in force is another card, and a card that was changed is none. */
+const hashOf = (salt: string, args: JsonObject | null | undefined) => (args ? saltedHash(salt, args) : null)
+
+async function intactCard({ session, query }: LoadedSession, { id, cardHash }: StateQuestion): Promise<QuestionCard> {
+  const { tenantId, hashSalt } = session.fixed
+  const card = await query((sql) => loadCard(sql, tenantId, id))
+  if (card !== null && cardHashOf(hashSalt, card) === cardHash) return card
+  throw new ApiError('QUESTION_CHANGED', { detail: 'what is stored of the question is not what was asked: deny it' })
+}
+
+interface Edit {
+  readonly card: QuestionCard
+  readonly row: StoredQuestion
+  readonly question: StateQuestion
+  readonly edited: JsonObject
+}
+
+/** Tries the changed call in the session as it will be. */
+async function requireEdit(loaded: LoadedSession, { card, row, question, edited }: Edit): Promise<void> {
+  const { state } = loaded.session.head
+  const { hashSalt } = loaded.session.fixed
+  const approved = (editedHash?: string) => ({
+    ...state,
+    questions: state.questions?.map((one) =>
+      one === question ? { ...one, state: 'approved' as const, editedHash } : one,
+    ),
+  })
+  const asEdited = approved(saltedHash(hashSalt, edited))
+  const problem = await whyNoEdit(loaded, { card, callId: row.callId, edited, asAsked: approved(), asEdited })
+  if (problem !== null) throw notEditable(problem)
+}
+
+/** A yes is to what the card says: another plan in force is another card, and another definition none. */
 async function changedMeanwhile(
   loaded: LoadedSession,
   question: StateQuestion,
   row: StoredQuestion,
 ): Promise<ChangeResult<QuestionState> | null> {
   const { session, query } = loaded
-  const { tenantId, hashSalt } = session.fixed
-  const card = await query((sql) => loadCard(sql, tenantId, question.id))
-  if (card === null || cardHashOf(hashSalt, card) !== question.cardHash)
-    throw new ApiError('QUESTION_CHANGED', { detail: 'what is stored of the question is not what was asked: deny it' })
+  const { tenantId } = session.fixed
   const { agent, environment, toolName } = row
   const what = { tenantId, agent, environment, tools: [toolName], proven: null }
   const { approvedHash, definitions } = await query((sql) => loadSurroundings(sql, what))
@@ -155,7 +184,7 @@ async function changedMeanwhile(
 interface Given {
   readonly question: StateQuestion
   readonly row: StoredQuestion
-  readonly given: Answer
+  readonly given: AnswerBody
   readonly hashSalt: string
 }
 
@@ -166,7 +195,7 @@ function write(
 ): ChangeResult<QuestionState> {
   const { session } = loaded
   const { userId, email, refreshId } = ctx.signIn
-  const { decision, note } = given
+  const { decision, note, arguments: edited } = given
   const isYes = decision === 'approve'
   const have = question.yes.length + (isYes ? 1 : 0)
   const state = !isYes ? 'denied' : have < question.needed ? 'waiting' : 'approved'
@@ -182,6 +211,7 @@ function write(
     relation,
     channel: 'dashboard',
     ...(note !== undefined && { note_hash: saltedHash(hashSalt, note) }),
+    ...(edited !== undefined && { edited_hash: saltedHash(hashSalt, edited) }),
     state,
     have,
     ...(state === 'approved' && { usable_until: usableUntil(question.until, session.now.getTime()) }),
@@ -205,7 +235,7 @@ function write(
           channel: 'dashboard',
           signInId: refreshId,
           note: note ?? null,
-          edited: null,
+          edited: edited === undefined ? null : JSON.stringify(edited),
           at,
         },
       },

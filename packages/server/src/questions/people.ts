@@ -1,9 +1,10 @@
 import type { AskedPeople, People, Plan, ReadResponse } from '@countersign/engine'
 import { isProven } from '@countersign/engine'
-import { type Input, type JsonValue, LIMITS, type Routes } from '@countersign/protocol'
+import { type Input, isLive, type JsonValue, LIMITS, type Routes } from '@countersign/protocol'
 import { makeQuestionId } from '../base/crypto/secrets.js'
 import type { LoadedSession } from '../change/change-session.js'
 import type { Context } from '../context/context.js'
+import { listFlows } from '../store/questions/cards.js'
 import {
   type Answerer,
   listAnswerers,
@@ -64,6 +65,7 @@ export async function peopleFor(
   const notes = new Map(
     answers.filter(({ decision }) => decision === 'deny').map(({ questionId, note }) => [questionId, note]),
   )
+  const live = known.filter(({ state }) => isLive(state)).map(({ questionId }) => questionId)
   const people: People = {
     tenantId,
     environment,
@@ -73,11 +75,12 @@ export async function peopleFor(
     canAnswer: (asked) => open < LIMITS.openQuestionsPerTenant && canAnswer(members, asked, { proven, requester }),
     definitionHash: (tool) => definitions[tool] ?? null,
     noteOf: (questionId) => notes.get(questionId) ?? null,
+    flows: live.length === 0 ? new Map() : await query((sql) => listFlows(sql, tenantId, live)),
     redeems: new Map((body.redeems ?? []).map(({ call_id, question_id }) => [call_id, question_id])),
   }
   const changed = known.flatMap(
     ({ questionId, state, toolName, approvedHash: was, definitionHash }): ChangedQuestion[] => {
-      if ((state !== 'waiting' && state !== 'approved') || !tools.includes(toolName)) return []
+      if (!isLive(state) || !tools.includes(toolName)) return []
       if (definitionHash !== (definitions[toolName] ?? null))
         return [{ questionId, cause: 'definition_changed', approvedHash }]
       return was === approvedHash ? [] : [{ questionId, cause: 'plan_changed', approvedHash }]

@@ -1,11 +1,15 @@
-import { cardHashOf } from '@countersign/engine'
-import type { QuestionDetail } from '@countersign/protocol'
+import { cardHashOf, remainingOf } from '@countersign/engine'
+import { isLive, type QuestionDetail } from '@countersign/protocol'
 import { ApiError } from '../base/api-error.js'
+import { isoTime } from '../base/iso-time.js'
 import type { UserContext } from '../context/context.js'
 import { inRead } from '../context/work.js'
+import { findSessionLimits } from '../store/governance/plans.js'
+import { loadCard } from '../store/questions/cards.js'
 import { listDeliveries } from '../store/questions/deliveries.js'
-import { findQuestion, listAnswers, loadAnswerer, loadCard, type StoredQuestion } from '../store/questions/questions.js'
+import { findQuestion, listAnswers, loadAnswerer, type StoredQuestion } from '../store/questions/questions.js'
 import { loadSession } from '../store/sessions/sessions.js'
+import { isOne } from './people.js'
 import { surroundingsOf } from './surroundings.js'
 import { questionRow } from './views.js'
 
@@ -20,14 +24,14 @@ export async function questionDetail(ctx: UserContext, questionId: string): Prom
   const deliveries = await inRead(ctx, (sql) => listDeliveries(sql, tenantId, questionId))
   const session = await inRead(ctx, (sql) => loadSession(sql, tenantId, question.sessionId))
   if (session === null) throw new ApiError('NOT_FOUND')
-  const isIntact = card === null || cardHashOf(session.fixed.hashSalt, card) === question.cardHash
-  const isLive = question.state === 'waiting' || question.state === 'approved'
+  const { fixed, head, now } = session
+  const isIntact = card === null || cardHashOf(fixed.hashSalt, card) === question.cardHash
+  const limits = await inRead(ctx, (sql) => findSessionLimits(sql, tenantId, fixed.compiledHash))
   return {
     question: questionRow(question),
     card: isIntact ? card : null,
     card_hash: question.cardHash,
     ...(!isIntact && { changed: true as const }),
-    can_edit: question.canEdit,
     answers: answers.map(({ cardNo, memberName, decision, relation, channel, note, edited, at }) => ({
       card_no: cardNo,
       by: memberName,
@@ -48,12 +52,13 @@ export async function questionDetail(ctx: UserContext, questionId: string): Prom
     })),
     may: {
       answer: question.mine,
+      deny: question.mayDeny,
       confirms: question.requester === userId,
-      ask_again: role === 'owner' && isLive,
+      ask_again: role === 'owner' && isLive(question.state),
       why_not: question.mine ? null : await whyNot(ctx, question),
     },
-    ...(await surroundingsOf(ctx, session.fixed, question)),
-    remaining: null,
+    ...(await surroundingsOf(ctx, fixed, question)),
+    remaining: remainingOf(limits, head.state, now.getTime()),
   }
 }
 
@@ -72,12 +77,16 @@ export async function whyNot(ctx: UserContext, question: StoredQuestion): Promis
   if (answers.some((one) => one.userId === userId && one.cardNo === question.cardNo)) return 'You have answered it.'
   if (question.self === 'never' && question.requester === userId)
     return 'The session acts for you, and its rule wants somebody else to answer.'
+  const { now, member } = await inRead(ctx, (sql) => loadAnswerer(sql, tenantId, userId))
+  const fits = (one: string) => member !== null && isOne({ ...member, role }, one)
   const asked = question.eligible.map((rule) => rule.map(({ role: one }) => one).join(' or ')).join(', and ')
-  const member = await inRead(ctx, (sql) => loadAnswerer(sql, tenantId, userId))
-  const fits = (one: string) =>
-    one === 'owner' ? role === 'owner' : one === 'approver' || member?.groups.includes(one) === true
-  const isOne = question.eligible.every((rule) => rule.some(({ role: one }) => fits(one)))
-  return isOne
-    ? `It asks ${asked}. You have been one only since it was asked: an owner can ask again.`
-    : `It asks ${asked}, and you are not one.`
+  if (!question.eligible.every((rule) => rule.some((one) => fits(one.role))))
+    return `It asks ${asked}, and you are not one.`
+  const begins = question.eligible.map((rule) =>
+    Math.min(...rule.filter((one) => fits(one.role)).map(({ from }) => Date.parse(from))),
+  )
+  const from = new Date(Math.max(...begins))
+  return from > now
+    ? `It asks you only from ${isoTime(from)} on, if others have not answered by then.`
+    : `It asks ${asked}. You have been one only since it was asked: an owner can ask again.`
 }

@@ -5,7 +5,7 @@ import { isoTime } from '../base/iso-time.js'
 import { advance } from '../change/advance.js'
 import { type ChangeResult, changeSession, type LoadedSession, NEEDS_LOCK } from '../change/change-session.js'
 import type { Context } from '../context/context.js'
-import { loadCard } from '../store/questions/questions.js'
+import { loadCard } from '../store/questions/cards.js'
 import type { ChangedQuestion } from './people.js'
 
 /** What a proposal would use was asked under other conditions: the questions change first. */

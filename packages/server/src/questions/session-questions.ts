@@ -1,14 +1,16 @@
 import { createHash } from 'node:crypto'
 import { setTimeout as pause } from 'node:timers/promises'
 import { type Input, LIMITS, type Reply, type Routes, type SessionQuestion } from '@countersign/protocol'
-import { ApiError } from '../base/api-error.js'
+import { ApiError, unauthenticated } from '../base/api-error.js'
 import { isoTime } from '../base/iso-time.js'
 import { advance } from '../change/advance.js'
 import { changeSession, loadForDecision, NEEDS_LOCK } from '../change/change-session.js'
 import { requireFence } from '../change/guards.js'
 import type { Context } from '../context/context.js'
 import { inFind, inRead } from '../context/work.js'
-import { listAnswers, listCards, listQuestionsOfSession, type StoredQuestion } from '../store/questions/questions.js'
+import { isKeyActive } from '../store/accounts/api-keys.js'
+import { listCards } from '../store/questions/cards.js'
+import { listAnswers, listQuestionsOfSession, type StoredQuestion } from '../store/questions/questions.js'
 import { sessionQuestion } from './views.js'
 import { whyClosed } from './why-closed.js'
 
@@ -30,16 +32,18 @@ export async function listSessionQuestions(
   if (ctx.session === null) await loadForDecision(ctx, params.session_id)
   let version = versionOf(found)
   const waits = query.wait > 0 && query.after === version
-  const isFull = waits && (waiting.get(tenantId) ?? 0) >= LIMITS.questionWaitsPerTenant
+  // A thread for long requests has better to do than to wait.
+  const isFull = waits && (!ctx.app.isInPlace || (waiting.get(tenantId) ?? 0) >= LIMITS.questionWaitsPerTenant)
   if (waits && !isFull) {
     const untilMs = performance.now() + query.wait * 1_000
     waiting.set(tenantId, (waiting.get(tenantId) ?? 0) + 1)
     try {
-      while (version === query.after && performance.now() < untilMs && ctx.app.isReady()) {
+      while (version === query.after && performance.now() < untilMs && ctx.app.isReady() && !hasLeft(ctx)) {
         await pause(Math.min(LOOK_MS, Math.max(1, untilMs - performance.now())))
         found = await look()
         version = versionOf(found)
       }
+      await requireActiveKey(ctx)
     } finally {
       const left = (waiting.get(tenantId) ?? 1) - 1
       if (left === 0) waiting.delete(tenantId)
@@ -47,6 +51,15 @@ export async function listSessionQuestions(
     }
   }
   return { questions: await views(ctx, found), version, retry_after: isFull ? 5 : null }
+}
+
+/** Its place is for others then. */
+const hasLeft = ({ request }: Context): boolean => request.http.incoming.socket.destroyed
+
+/** The key may have been revoked, or have expired, while its request waited. */
+async function requireActiveKey(ctx: Context): Promise<void> {
+  const { tenantId, keyId } = ctx.tenant
+  if (keyId !== null && !(await inFind(ctx, (sql) => isKeyActive(sql, tenantId, keyId)))) throw unauthenticated()
 }
 
 /** Another as soon as any of the questions has changed. */

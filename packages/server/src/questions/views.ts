@@ -38,7 +38,7 @@ export function sessionQuestion(
   const ofCard = answers.filter(({ cardNo }) => cardNo === question.cardNo)
   const isDecided = question.state === 'approved' || question.state === 'used' || question.state === 'denied'
   const last = ofCard.findLast(({ decision }) => (question.state === 'denied') === (decision === 'deny'))
-  const edited = ofCard.findLast((answer) => answer.edited !== null)?.edited
+  const edited = question.editedHash === null ? undefined : ofCard.findLast(({ edited: made }) => made !== null)?.edited
   return {
     question_id: question.questionId,
     proposal_id: question.proposalId,
@@ -56,6 +56,7 @@ export function sessionQuestion(
     delivered: question.delivered,
     arguments: isDecided ? (edited ?? args) : null,
     edited_hash: question.editedHash,
+    asked_arguments: isDecided && edited !== undefined ? args : null,
     note: isDecided ? (last?.note ?? null) : null,
     pending_call_id: question.pendingCallId,
   }

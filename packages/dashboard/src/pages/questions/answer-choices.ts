@@ -14,14 +14,14 @@ export function fitsLine(detail: Pick<QuestionDetail, 'card' | 'changed'>): bool
 }
 
 /**
- * What the reader of a card can do now. `read_again`: the question is another by now. `over`: it does not wait. `refused`: it
- * does not ask them.
+ * What the reader of a card can do now. `read_again`: the question is another by now. `over`: it does not wait. `deny`: only
+ * that, since they or others have said yes. `refused`: it does not ask them.
  */
 export function answerChoice(
   { question, card_hash, may }: Pick<QuestionDetail, 'question' | 'card_hash' | 'may'>,
   readHash: string,
-): 'answer' | 'read_again' | 'over' | 'refused' {
-  if (question.state !== 'waiting') return 'over'
+): 'answer' | 'read_again' | 'over' | 'deny' | 'refused' {
+  if (question.state !== 'waiting' && !may.deny) return 'over'
   if (card_hash !== readHash) return 'read_again'
-  return may.answer ? 'answer' : 'refused'
+  return may.answer ? 'answer' : may.deny ? 'deny' : 'refused'
 }

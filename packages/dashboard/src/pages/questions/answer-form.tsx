@@ -1,10 +1,11 @@
 import type { AnswerBody, JsonValue, QuestionDetail } from '@countersign/protocol'
-import { useId, useState } from 'react'
+import { useState } from 'react'
 import { Button } from '../../components/basic/button.js'
 import { shownCard } from './answer-choices.js'
 import { ChangesTable } from './changes-table.js'
 import { EditField, isEditable } from './edit-field.js'
 import { changesBetween, withValueAt } from './leaf-values.js'
+import { NoteField, noted } from './note-field.js'
 
 interface AnswerFormProps {
   readonly detail: QuestionDetail
@@ -14,14 +15,13 @@ interface AnswerFormProps {
 
 /** Not a form that Enter submits: only a click, or a key on the button itself, decides. */
 export function AnswerForm({ detail, busy, onAnswer }: AnswerFormProps) {
-  const { question, may, can_edit } = detail
+  const { question, may } = detail
   const [note, setNote] = useState('')
   // By path. Undefined: what was typed cannot be taken.
   const [edits, setEdits] = useState<Readonly<Record<string, JsonValue | undefined>>>({})
-  const noteId = useId()
   // A person who cannot see all of it can only say no.
   const shown = shownCard(detail)
-  const editable = shown === null || !can_edit ? [] : shown.edit.filter(({ path }) => isEditable(shown, path))
+  const editable = shown?.edit.filter((edit) => isEditable(shown, edit)) ?? []
   const isInvalid = Object.values(edits).includes(undefined)
   const edited =
     shown === null
@@ -31,11 +31,10 @@ export function AnswerForm({ detail, busy, onAnswer }: AnswerFormProps) {
           shown.arguments,
         )
   const changes = shown === null || edited === null ? [] : changesBetween(shown.arguments, edited).changes
-  const noted = note.trim() === '' ? {} : { note: note.trim() }
   const approve = () =>
     onAnswer({
       decision: 'approve',
-      ...noted,
+      ...noted(note),
       ...(edited === null || changes.length === 0 ? {} : { arguments: edited }),
     })
   const missing = question.needed - question.have
@@ -60,24 +59,15 @@ export function AnswerForm({ detail, busy, onAnswer }: AnswerFormProps) {
         </details>
       )}
       {changes.length === 0 ? null : <ChangesTable changes={changes} before="As asked" now="As you approve it" />}
-      <div className="field">
-        <label htmlFor={noteId}>Note (optional)</label>
-        <textarea
-          id={noteId}
-          className="note-text"
-          rows={3}
-          maxLength={1_000}
-          value={note}
-          aria-describedby={`${noteId}-hint`}
-          onChange={(event) => setNote(event.target.value)}
-        />
-        <p id={`${noteId}-hint`} className="field-hint">
-          Kept with your answer.{' '}
-          {editable.length === 0
+      <NoteField
+        note={note}
+        hint={
+          editable.length === 0
             ? 'If you deny, the model reads it.'
-            : 'The model reads it if you deny or change the call.'}
-        </p>
-      </div>
+            : 'The model reads it if you deny or change the call.'
+        }
+        onChange={setNote}
+      />
       <div className="answer-buttons">
         {shown === null ? null : (
           <Button kind="primary" icon="check" busy={busy} disabled={isInvalid} onClick={approve}>
@@ -85,7 +75,7 @@ export function AnswerForm({ detail, busy, onAnswer }: AnswerFormProps) {
             {changes.length === 0 ? '' : ' with changes'}
           </Button>
         )}
-        <Button kind="danger" icon="cross" busy={busy} onClick={() => onAnswer({ decision: 'deny', ...noted })}>
+        <Button kind="danger" icon="cross" busy={busy} onClick={() => onAnswer({ decision: 'deny', ...noted(note) })}>
           Deny
         </Button>
       </div>

@@ -1,7 +1,9 @@
 import type { AnswerBody, QuestionDetail } from '@countersign/protocol'
 import { useQueryClient } from '@tanstack/react-query'
+import { useState } from 'react'
 import type { ApiProblem } from '../../api/api.js'
 import { useChange } from '../../api/use-api.js'
+import { Button } from '../../components/basic/button.js'
 import { Icon } from '../../components/basic/icon.js'
 import { Text } from '../../components/basic/text.js'
 import { Ago } from '../../components/basic/time.js'
@@ -9,6 +11,7 @@ import { Panel } from '../../components/layout/page.js'
 import { sentence } from '../../text/format.js'
 import { answerChoice } from './answer-choices.js'
 import { AnswerForm } from './answer-form.js'
+import { NoteField, noted } from './note-field.js'
 import { decisionWords, outcomeWords, STATES } from './question-words.js'
 
 interface AnswerPanelProps {
@@ -29,24 +32,45 @@ export function AnswerPanel({ detail, cardHash }: AnswerPanelProps) {
       { onError: () => void queries.invalidateQueries({ queryKey: ['loadQuestion'] }) },
     )
   const choice = answerChoice(detail, cardHash)
-  const title =
-    choice === 'over' ? 'Outcome' : may.confirms && choice === 'answer' ? 'Confirm your own request' : 'Your answer'
+  const isOutcome = choice === 'over' || question.state === 'approved'
+  const title = isOutcome ? 'Outcome' : may.confirms && choice === 'answer' ? 'Confirm your own request' : 'Your answer'
   return (
     <Panel title={title}>
       {answer.error === null ? null : <NotCounted problem={answer.error} />}
-      {choice === 'over' ? (
-        <Outcome detail={detail} />
-      ) : choice === 'read_again' ? (
+      {isOutcome ? <Outcome detail={detail} /> : null}
+      {choice === 'read_again' ? (
         <p>Read the changed question first.</p>
       ) : choice === 'answer' ? (
         <AnswerForm detail={detail} busy={answer.isPending} onAnswer={send} />
-      ) : (
+      ) : isOutcome ? null : (
         <p>
           <Text value={sentence(may.why_not ?? 'you cannot answer this question')} />
           {/[.!]$/.test(may.why_not ?? '') ? '' : '.'}
         </p>
       )}
+      {choice === 'deny' ? <DenyAfterAll busy={answer.isPending} onAnswer={send} /> : null}
     </Panel>
+  )
+}
+
+interface DenyProps {
+  readonly busy: boolean
+  readonly onAnswer: (answer: Omit<AnswerBody, 'card_hash'>) => void
+}
+
+/** A yes can be taken back until the call has run. */
+function DenyAfterAll({ busy, onAnswer }: DenyProps) {
+  const [note, setNote] = useState('')
+  return (
+    <div className="form">
+      <NoteField note={note} hint="The model reads it." onChange={setNote} />
+      <div className="answer-buttons">
+        <Button kind="danger" icon="cross" busy={busy} onClick={() => onAnswer({ decision: 'deny', ...noted(note) })}>
+          Deny after all
+        </Button>
+      </div>
+      <p className="quiet">The call has not run yet. Deny blocks it in this session.</p>
+    </div>
   )
 }
 

@@ -1,14 +1,17 @@
 import type { JsonValue, QuestionCard } from '@countersign/protocol'
 import { useState } from 'react'
 import { Name } from '../../components/basic/text.js'
-import { Field } from '../../components/form/field.js'
+import { Field, Select } from '../../components/form/field.js'
 import { plainText } from '../../text/visible-text.js'
 import { plainPath, valueAt } from './leaf-values.js'
 
 type Edit = QuestionCard['edit'][number]
 
-/** Whether the path leads to one value, which can then be changed. */
-export const isEditable = (card: QuestionCard, path: string): boolean => valueAt(card.arguments, path) !== undefined
+/** Whether the call has the argument, as what the edit changes. */
+export function isEditable(card: QuestionCard, { path, to }: Edit): boolean {
+  const asked = valueAt(card.arguments, path)
+  return to === 'lower' ? typeof asked === 'number' : to === 'fewer' ? Array.isArray(asked) : asked !== undefined
+}
 
 interface EditFieldProps {
   readonly edit: Edit
@@ -18,10 +21,12 @@ interface EditFieldProps {
 }
 
 /** One argument that may be changed, in the way that its rule allows. */
-export function EditField({ edit: { path, to }, card, onChange }: EditFieldProps) {
+export function EditField({ edit: { path, to, values }, card, onChange }: EditFieldProps) {
   const asked = valueAt(card.arguments, path)
-  if (to === 'fewer' && Array.isArray(asked)) return <Fewer path={path} asked={asked} onChange={onChange} />
-  return <Other path={path} isLower={to === 'lower'} asked={asked ?? null} onChange={onChange} />
+  if (asked === undefined) return null
+  if (to === 'lower') return <Lower path={path} asked={asked} onChange={onChange} />
+  if (to === 'one_of') return <OneOf path={path} asked={asked} values={values ?? []} onChange={onChange} />
+  return Array.isArray(asked) ? <Fewer path={path} asked={asked} onChange={onChange} /> : null
 }
 
 interface FewerProps {
@@ -34,8 +39,10 @@ function Fewer({ path, asked, onChange }: FewerProps) {
   const [dropped, setDropped] = useState<readonly number[]>([])
   const toggle = (at: number) => {
     const next = dropped.includes(at) ? dropped.filter((other) => other !== at) : [...dropped, at]
+    const left = asked.filter((_, index) => !next.includes(index))
     setDropped(next)
-    onChange(asked.filter((_, index) => !next.includes(index)))
+    // A list of nothing often means all.
+    onChange(left.length === 0 ? undefined : left)
   }
   return (
     <fieldset className="field">
@@ -49,40 +56,29 @@ function Fewer({ path, asked, onChange }: FewerProps) {
           <Name value={JSON.stringify(value)} />
         </label>
       ))}
+      {dropped.length === asked.length ? <p className="field-problem">At least one must stay</p> : null}
     </fieldset>
   )
 }
 
-interface OtherProps {
+interface ValueProps {
   readonly path: string
-  readonly isLower: boolean
   readonly asked: JsonValue
   readonly onChange: EditFieldProps['onChange']
 }
 
-function Other({ path, isLower, asked, onChange }: OtherProps) {
-  const [text, setText] = useState(typeof asked === 'string' ? asked : JSON.stringify(asked))
-  const taken = isLower ? lower(text, asked) : other(text, asked)
+function Lower({ path, asked, onChange }: ValueProps) {
+  const [text, setText] = useState(JSON.stringify(asked))
   return (
     <Field
       label={plainText(plainPath(path))}
-      hint={
-        isLower
-          ? `At most ${JSON.stringify(asked)}, and no less than the rule allows`
-          : 'One of the values that the rule allows'
-      }
-      inputMode={isLower ? 'decimal' : 'text'}
-      problem={
-        taken === undefined
-          ? isLower
-            ? 'Not a number, or more than was asked'
-            : 'Not a value of the same kind'
-          : undefined
-      }
+      hint={`At most ${JSON.stringify(asked)}, and no less than the rules allow`}
+      inputMode="decimal"
+      problem={lower(text, asked) === undefined ? 'Not a number, or more than was asked' : undefined}
       value={text}
       onChange={(event) => {
         setText(event.target.value)
-        onChange(isLower ? lower(event.target.value, asked) : other(event.target.value, asked))
+        onChange(lower(event.target.value, asked))
       }}
     />
   )
@@ -93,13 +89,19 @@ function lower(text: string, asked: JsonValue): number | undefined {
   return Number.isFinite(value) && typeof asked === 'number' && value <= asked ? value : undefined
 }
 
-/** Text stands for itself where text was asked; everything else is JSON. */
-function other(text: string, asked: JsonValue): JsonValue | undefined {
-  if (typeof asked === 'string') return text
-  try {
-    const value = JSON.parse(text) as JsonValue
-    return typeof value === typeof asked ? value : undefined
-  } catch {
-    return undefined
-  }
+function OneOf({ path, asked, values, onChange }: ValueProps & { readonly values: readonly JsonValue[] }) {
+  const choices = new Map([asked, ...values].map((value) => [JSON.stringify(value), value]))
+  const [chosen, setChosen] = useState(JSON.stringify(asked))
+  return (
+    <Select
+      label={plainPath(path)}
+      hint="One of the values that the rules list"
+      value={chosen}
+      options={[...choices].map(([text, value]) => ({ value: text, label: typeof value === 'string' ? value : text }))}
+      onChange={(text) => {
+        setChosen(text)
+        onChange(choices.get(text))
+      }}
+    />
+  )
 }

@@ -82,7 +82,7 @@ function Answers({ detail: { answers, card, question } }: { detail: QuestionDeta
   )
 }
 
-const KINDS = { asked: 'Asked', reminder: 'Reminder', escalation: 'Asked as well', decided: 'Decided' } as const
+const KINDS = { asked: 'Asked', reminder: 'Reminder', escalation: 'Asked as well' } as const
 
 function Deliveries({ detail: { deliveries, question } }: { detail: QuestionDetail }) {
   if (deliveries.length === 0) {

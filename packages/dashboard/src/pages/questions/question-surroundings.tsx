@@ -22,11 +22,9 @@ export const QuestionSurroundings = ({ detail }: { detail: QuestionDetail }) => 
     >
       <Before rows={detail.before} />
     </Panel>
-    {detail.remaining === null ? null : (
-      <Panel title="Left of the session's limits">
-        <Remaining remaining={detail.remaining} tool={detail.question.tool_name} />
-      </Panel>
-    )}
+    <Panel title="Left of the session's limits">
+      <Remaining remaining={detail.remaining} tool={detail.question.tool_name} />
+    </Panel>
     {detail.card === null ? null : (
       <Panel title="Rules in force">
         <Rules detail={detail} card={detail.card} />
@@ -59,7 +57,7 @@ function Before({ rows }: { rows: readonly CallRow[] }) {
   )
 }
 
-function Remaining({ remaining, tool }: { remaining: NonNullable<QuestionDetail['remaining']>; tool: string }) {
+function Remaining({ remaining, tool }: { remaining: QuestionDetail['remaining']; tool: string }) {
   const { steps, tool_calls, cost, calls_this_minute, calls_per_tool, checkpoints } = remaining
   const ofTool = Object.hasOwn(calls_per_tool, tool) ? calls_per_tool[tool] : undefined
   const lines: readonly (readonly [string, ReactNode])[] = [

@@ -1,5 +1,6 @@
 import type { QuestionStats } from '@countersign/protocol'
 import { Link, useNavigate, useSearch } from '@tanstack/react-router'
+import type { ReactNode } from 'react'
 import { useApi } from '../../api/use-api.js'
 import { Badge } from '../../components/basic/badge.js'
 import { None } from '../../components/basic/none.js'
@@ -92,120 +93,107 @@ function Tiring({ rules }: { rules: readonly Rule[] }) {
 }
 
 const Rules = ({ rules }: { rules: readonly Rule[] }) => (
+  <Figures
+    of="Rule"
+    names={['Asked', 'Per session', 'Approved', 'Expired', 'Withdrawn', 'Answered after']}
+    rows={rules.map((row) => ({
+      key: `${row.rule} ${row.agent}`,
+      name: <RuleName row={row} />,
+      figures: [
+        count(row.asked),
+        row.sessions === 0 ? <None key="per-session" /> : (row.asked / row.sessions).toFixed(1),
+        <ApprovedOf key="approved" row={row} />,
+        count(row.expired),
+        count(row.withdrawn),
+        <After key="after" seconds={row.median_seconds} />,
+      ],
+    }))}
+  />
+)
+
+const RuleName = ({ row: { rule, agent, reason } }: { row: Rule }) => (
+  <>
+    <Link to="/questions" search={{ state: 'any', rule, ...(agent === null ? {} : { agent }) }}>
+      <Name value={rule} />
+    </Link>
+    <span className="cell-note">
+      <Text value={reason} />
+    </span>
+    {agent === null ? null : (
+      <span className="cell-note">
+        agent <Text value={agent} />
+      </span>
+    )}
+  </>
+)
+
+const ApprovedOf = ({ row: { approved, denied, approved_share, tires } }: { row: Rule }) => (
+  <span>
+    <Share of={approved_share} /> {tires ? <Badge tone="warn">tiring</Badge> : null}
+    {approved_share === null ? null : (
+      <span className="cell-note">
+        {count(approved)} of {count(approved + denied)}
+      </span>
+    )}
+  </span>
+)
+
+function People({ people }: { people: QuestionStats['people'] }) {
+  if (people.length === 0) return <p className="quiet">No answers in this time.</p>
+  return (
+    <Figures
+      of="Person"
+      names={['Answers', 'Approved', 'Answered after']}
+      rows={people.map(({ user_id, name, answers, approved_share, median_seconds }) => ({
+        key: user_id,
+        name: name === null ? <span className="quiet">name erased</span> : <Text value={name} />,
+        figures: [
+          count(answers),
+          <Share key="approved" of={approved_share} />,
+          <After key="after" seconds={median_seconds} />,
+        ],
+      }))}
+    />
+  )
+}
+
+interface FiguresProps {
+  /** What a row is about. */
+  readonly of: string
+  readonly names: readonly string[]
+  readonly rows: readonly { readonly key: string; readonly name: ReactNode; readonly figures: readonly ReactNode[] }[]
+}
+
+const Figures = ({ of, names, rows }: FiguresProps) => (
   <table className="table table-cards">
     <thead>
       <tr>
-        <th scope="col">Rule</th>
-        <th scope="col" className="right">
-          Asked
-        </th>
-        <th scope="col" className="right">
-          Per session
-        </th>
-        <th scope="col" className="right">
-          Approved
-        </th>
-        <th scope="col" className="right">
-          Expired
-        </th>
-        <th scope="col" className="right">
-          Withdrawn
-        </th>
-        <th scope="col" className="right">
-          Answered after
-        </th>
+        <th scope="col">{of}</th>
+        {names.map((name) => (
+          <th key={name} scope="col" className="right">
+            {name}
+          </th>
+        ))}
       </tr>
     </thead>
     <tbody>
-      {rules.map((row) => (
-        <tr key={`${row.rule} ${row.agent}`}>
+      {rows.map(({ key, name, figures }) => (
+        <tr key={key}>
           <th scope="row" className="cell-main">
-            <Link
-              to="/questions"
-              search={{ state: 'any', rule: row.rule, ...(row.agent === null ? {} : { agent: row.agent }) }}
-            >
-              <Name value={row.rule} />
-            </Link>
-            <span className="cell-note">
-              <Text value={row.reason} />
-            </span>
-            {row.agent === null ? null : (
-              <span className="cell-note">
-                agent <Text value={row.agent} />
-              </span>
-            )}
+            {name}
           </th>
-          <td data-label="Asked" className="right number">
-            {count(row.asked)}
-          </td>
-          <td data-label="Per session" className="right number">
-            {row.sessions === 0 ? <None /> : (row.asked / row.sessions).toFixed(1)}
-          </td>
-          <td data-label="Approved" className="right number">
-            <span>
-              {row.approved_share === null ? <None /> : percent(row.approved_share)}{' '}
-              {row.tires ? <Badge tone="warn">tiring</Badge> : null}
-              {row.approved_share === null ? null : (
-                <span className="cell-note">
-                  {count(row.approved)} of {count(row.approved + row.denied)}
-                </span>
-              )}
-            </span>
-          </td>
-          <td data-label="Expired" className="right number">
-            {count(row.expired)}
-          </td>
-          <td data-label="Withdrawn" className="right number">
-            {count(row.withdrawn)}
-          </td>
-          <td data-label="Answered after" className="right number">
-            <After seconds={row.median_seconds} />
-          </td>
+          {figures.map((figure, at) => (
+            <td key={names[at]} data-label={names[at]} className="right number">
+              {figure}
+            </td>
+          ))}
         </tr>
       ))}
     </tbody>
   </table>
 )
 
-function People({ people }: { people: QuestionStats['people'] }) {
-  if (people.length === 0) return <p className="quiet">No answers in this time.</p>
-  return (
-    <table className="table table-cards">
-      <thead>
-        <tr>
-          <th scope="col">Person</th>
-          <th scope="col" className="right">
-            Answers
-          </th>
-          <th scope="col" className="right">
-            Approved
-          </th>
-          <th scope="col" className="right">
-            Answered after
-          </th>
-        </tr>
-      </thead>
-      <tbody>
-        {people.map((person) => (
-          <tr key={person.user_id}>
-            <th scope="row" className="cell-main">
-              {person.name === null ? <span className="quiet">name erased</span> : <Text value={person.name} />}
-            </th>
-            <td data-label="Answers" className="right number">
-              {count(person.answers)}
-            </td>
-            <td data-label="Approved" className="right number">
-              {person.approved_share === null ? <None /> : percent(person.approved_share)}
-            </td>
-            <td data-label="Answered after" className="right number">
-              <After seconds={person.median_seconds} />
-            </td>
-          </tr>
-        ))}
-      </tbody>
-    </table>
-  )
-}
+const Share = ({ of }: { of: number | null }) => (of === null ? <None /> : percent(of))
 
 /** The median: half of the answers came sooner. */
 const After = ({ seconds }: { seconds: number | null }) =>

@@ -53,10 +53,18 @@ export interface ArgumentFacts {
   readonly instead: readonly string[] | null
   readonly isRequired: boolean
   readonly values: readonly JsonValue[] | null
+  readonly hasMinimum: boolean
   readonly type: JsonValue | undefined
 }
 
-const UNKNOWN: ArgumentFacts = { isKnown: false, instead: null, isRequired: false, values: null, type: undefined }
+const UNKNOWN: ArgumentFacts = {
+  isKnown: false,
+  instead: null,
+  isRequired: false,
+  values: null,
+  hasMinimum: false,
+  type: undefined,
+}
 
 /** By the plain keywords only: what `$ref`, `anyOf` and others add may be narrower, never wider. */
 export function argumentFacts(
@@ -77,10 +85,34 @@ export function argumentFacts(
     node = fields[step]
   }
   if (!isObject(node)) return { ...UNKNOWN, isRequired }
-  const { const: only, enum: listed, type } = node
+  const { const: only, enum: listed, minimum, exclusiveMinimum, type } = node
   const values = only !== undefined ? [only] : Array.isArray(listed) ? listed : null
-  return { isKnown: true, instead: null, isRequired, values, type }
+  const hasMinimum = minimum !== undefined || exclusiveMinimum !== undefined
+  return { isKnown: true, instead: null, isRequired, values, hasMinimum, type }
 }
 
 const isObject = (value: unknown): value is Record<string, JsonValue> =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
+
+type Definition = Pick<CompiledContract, 'arguments' | 'argument_value_invariants'>
+
+/** An argument by the path as it is written, and its steps. */
+interface Argument {
+  readonly path: string
+  readonly steps: readonly (string | number)[]
+}
+
+/** The values that a contract lists for an argument, whatever else holds; null: it lists none. */
+export function listedValues(definition: Definition, { path, steps }: Argument): readonly JsonValue[] | null {
+  const listed = always(definition, path).find(({ one_of }) => one_of !== undefined)?.one_of
+  return listed ?? argumentFacts(definition.arguments, steps).values
+}
+
+/** Whether a contract says how low an argument may be, whatever else holds. */
+export function hasLowest(definition: Definition, { path, steps }: Argument): boolean {
+  const isBounded = always(definition, path).some(({ gt, gte }) => gt !== undefined || gte !== undefined)
+  return isBounded || argumentFacts(definition.arguments, steps).hasMinimum
+}
+
+const always = ({ argument_value_invariants: rules = [] }: Definition, path: string) =>
+  rules.filter((rule) => rule.path === path && (rule.when ?? []).length === 0)

@@ -1,4 +1,4 @@
-import type { AskedRule, Eligible, Environment, Self } from '@countersign/protocol'
+import type { AskedRule, CallFlow, CardEdit, Eligible, Environment, Self } from '@countersign/protocol'
 import { isOpenAt, type StateQuestion } from '../../state/questions.js'
 import type { SessionState } from '../../state/state.js'
 
@@ -19,12 +19,13 @@ export interface People {
   noteOf(questionId: string): string | null
   /** The questions whose answers calls of the response are meant to use, by call. */
   readonly redeems: ReadonlyMap<string, string>
+  /** Where the arguments of open questions were seen when they were asked, by question: what people were shown. */
+  readonly flows: ReadonlyMap<string, CallFlow>
 }
 
 /** What the rules of one call ask people, as one question: a member must fit all of them. */
 export interface AskedPeople {
   readonly rules: readonly AskedRule[]
-  readonly rulesHash: string
   readonly needed: number
   readonly eligible: Eligible
   readonly self: Self
@@ -33,6 +34,20 @@ export interface AskedPeople {
   readonly remindAt: readonly string[]
   /** A call that a person has refused may be asked about again. */
   readonly asksAgain: boolean
+  /** What the person who answers may change. */
+  readonly edit: readonly CardEdit[]
+}
+
+/** Of a call that asks nothing by itself, and is meant to use an answer up. */
+export const NOTHING_ASKED: AskedPeople = {
+  rules: [],
+  needed: 1,
+  eligible: [],
+  self: 'confirm',
+  expiresAt: '',
+  remindAt: [],
+  asksAgain: true,
+  edit: [],
 }
 
 /** How a call stands to what its rules ask people. */
@@ -47,27 +62,30 @@ export type Standing =
   /** Too few members can answer, or nobody who could ask them decides here. */
   | { readonly kind: 'not_asked'; readonly detail: 'not_asked' | 'ask_needs_service' }
 
-/** The question of a call, and whether its answer is there. `taken`: questions of other calls of the same response. */
+/**
+ * The question of a call, and whether its answer is there. `taken`: questions of other calls of the same response. Null: it
+ * asks nothing, and uses no answer up.
+ */
 export function standingOf(
   people: People | null,
   state: SessionState,
   asked: AskedPeople,
   call: { readonly id: string; readonly tool: string; readonly hash: string; readonly nowMs: number },
   taken: Set<string>,
-): Standing {
+): Standing | null {
   if (people === null) return { kind: 'not_asked', detail: 'ask_needs_service' }
   const { tool, hash, nowMs } = call
   const known = (state.questions ?? []).filter((one) => one.tool === tool && !taken.has(one.id))
   const redeemed = people.redeems.get(call.id)
   if (redeemed !== undefined) {
     const question = known.find(({ id }) => id === redeemed)
-    // An answer lifts the rules that it was given about, and no others.
-    if (question?.rulesHash === asked.rulesHash && hash === (question.editedHash ?? question.hash)) {
+    if (question !== undefined && lifts(question, asked) && hash === (question.editedHash ?? question.hash)) {
       taken.add(question.id)
       return ofQuestion(question, people, nowMs)
     }
   }
-  const same = known.filter((one) => one.hash === hash && one.rulesHash === asked.rulesHash)
+  if (asked === NOTHING_ASKED) return null
+  const same = known.filter((one) => one.hash === hash && lifts(one, asked))
   const open = same.filter((one) => isOpenAt(one, nowMs))
   const question =
     open.find((one) => one.state === 'approved' && one.editedHash === undefined) ??
@@ -85,6 +103,10 @@ export function standingOf(
   return people.canAnswer(asked) ? { kind: 'new' } : { kind: 'not_asked', detail: 'not_asked' }
 }
 
+/** An answer lifts the rules that it was given about, and no others. */
+const lifts = (question: StateQuestion, { rules }: AskedPeople): boolean =>
+  rules.every(({ rule }) => question.rules.includes(rule))
+
 function ofQuestion(question: StateQuestion, people: People, nowMs: number): Standing {
   if (question.state === 'denied') return { kind: 'refused', question, note: people.noteOf(question.id) }
   if (!isOpenAt(question, nowMs)) return { kind: 'ended', question }
@@ -92,5 +114,4 @@ function ofQuestion(question: StateQuestion, people: People, nowMs: number): Sta
 }
 
 /** The request and the response of a call that is made again were judged when people were asked: now they say nothing. */
-export const wasJudgedBefore = (standing: Standing | null): boolean =>
-  standing?.kind === 'approved' && standing.question.editedHash === undefined
+export const wasJudgedBefore = (standing: Standing | null): boolean => standing?.kind === 'approved'

@@ -1,9 +1,11 @@
+import { isLive } from '@countersign/protocol'
+import type { CallVerdict } from '../../session/core/verdicts.js'
 import type { SessionTurn } from '../../session/session-turn.js'
 import { createAgentTurns } from '../governed-session.js'
 import type { AiModel, AnswerPart, CallOptions, Generated, Streamed } from './ai-types.js'
 import { governStream } from './govern-stream.js'
 import { type AgentCalls, judgeParts, stopped } from './judge-parts.js'
-import { answeredIds, deniedIds, isClientCall, turnInput } from './neutral-turn.js'
+import { answeredIds, deniedCalls, isClientCall, turnInput } from './neutral-turn.js'
 
 /** A model that is offered the allowed tools only, and whose answers are judged before the SDK sees their calls. */
 export function governModel<Model extends AiModel>(model: Model, agent: AgentCalls): Model {
@@ -55,8 +57,8 @@ async function resolveAnswered(
   { session, waiting, approver }: AgentCalls,
   prompt: CallOptions['prompt'],
 ): Promise<void> {
-  for (const id of deniedIds(prompt)) {
-    const verdict = session.verdictOf(id)
+  for (const { isNew, ...call } of deniedCalls(prompt)) {
+    const verdict = session.verdictOf(call.callId) ?? (isNew ? await askedElsewhere(session, call) : null)
     if (verdict?.verdict !== 'ask') continue
     // The program does not want a call that people are asked about.
     if (verdict.asks === 'people') await session.withdraw(verdict.id).catch(() => {})
@@ -68,6 +70,17 @@ async function resolveAnswered(
     waiting.delete(id)
     if (session.verdictOf(id)?.verdict === 'allow') await session.settle(id, { outcome: 'not_executed' })
   }
+}
+
+/** What was refused here had been asked in another process: that it was refused is put on record all the same. */
+async function askedElsewhere(
+  session: AgentCalls['session'],
+  call: Parameters<typeof session.proposeAgain>[0],
+): Promise<CallVerdict | null> {
+  const question = await session.questionOf(call.callId, call.tool).catch(() => null)
+  if (question === null) return session.proposeAgain(call).catch(() => null)
+  if (isLive(question.state)) await session.withdraw(question.questionId).catch(() => {})
+  return null
 }
 
 function narrowed(options: CallOptions, { allowed, feedback }: SessionTurn): CallOptions {

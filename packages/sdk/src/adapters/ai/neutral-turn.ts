@@ -1,4 +1,5 @@
 import type { NeutralCall, NeutralMessage, NeutralTool } from '../../providers/neutral.js'
+import type { AskedCall } from '../../session/propose-again.js'
 import type { TurnAnswer, TurnInput } from '../../session/session-turn.js'
 import type { AiModel, AnswerPart, CallOptions, FinishReason, PromptMessage, ToolOutput, Usage } from './ai-types.js'
 
@@ -42,20 +43,24 @@ function outputText({ type, value, reason }: ToolOutput = { type: '' }): string 
   return typeof value === 'string' ? value : (JSON.stringify(value) ?? '')
 }
 
-/** The ids of calls that a person refused to approve. */
-export function deniedIds(prompt: CallOptions['prompt']): string[] {
-  return resultsIn(prompt).flatMap(({ output, toolCallId }) =>
-    output?.type === 'execution-denied' && toolCallId !== undefined ? [toolCallId] : [],
-  )
+/** Calls that a person refused to approve; `isNew` where the model has not answered that yet. */
+export function deniedCalls(prompt: CallOptions['prompt']): (AskedCall & { readonly isNew: boolean })[] {
+  const parts = partsIn(prompt)
+  const lastCall = parts.findLastIndex(({ type }) => type === 'tool-call')
+  return parts.flatMap(({ type, output, toolCallId }, at) => {
+    if (type !== 'tool-result' || output?.type !== 'execution-denied' || toolCallId === undefined) return []
+    const made = parts.findLast((part) => part.type === 'tool-call' && part.toolCallId === toolCallId)
+    return [{ callId: toolCallId, tool: made?.toolName ?? '', args: made?.input, isNew: at > lastCall }]
+  })
 }
 
 export const answeredIds = (prompt: CallOptions['prompt']): ReadonlySet<string> =>
   new Set(resultsIn(prompt).map(({ toolCallId = '' }) => toolCallId))
 
-const resultsIn = (prompt: CallOptions['prompt']) =>
-  prompt.flatMap(({ content }) =>
-    typeof content === 'string' ? [] : content.filter(({ type }) => type === 'tool-result'),
-  )
+const partsIn = (prompt: CallOptions['prompt']) =>
+  prompt.flatMap(({ content }) => (typeof content === 'string' ? [] : content))
+
+const resultsIn = (prompt: CallOptions['prompt']) => partsIn(prompt).filter(({ type }) => type === 'tool-result')
 
 /** An answer of the model in the terms of a session. */
 export function turnAnswer(

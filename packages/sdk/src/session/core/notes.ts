@@ -166,7 +166,8 @@ function narrowResult(allowed: readonly OfferedTool[], removed: readonly Narrowe
 }
 
 const needsService = (tool: string): string =>
-  `a rule asks people about ${tool}, which only the server can do, and it does not decide at present: the call was blocked`
+  `${tool} was blocked: a rule asks people about it, which only the service does, and none decides here. ` +
+  'Set COUNTERSIGN_API_KEY and pass the option tools, or wait until the service answers again'
 
 const tooFew = (tool: string): string =>
   `no one can be asked about ${tool}, and the call was blocked: too few members have the role or group that the rule asks, ` +

@@ -154,6 +154,13 @@ export async function countActiveKeys(tx: Queryable, tenantId: string): Promise<
   return row?.count ?? 0
 }
 
+/** Whether the key is still in force. */
+export async function isKeyActive(sql: Queryable, tenantId: string, keyId: string): Promise<boolean> {
+  const rows = await sql`
+    select 1 from api_keys k where k.tenant_id = ${tenantId} and k.key_id = ${keyId} and ${sql.unsafe(IN_FORCE)}`
+  return rows.length === 1
+}
+
 /** Whether the tenant's key of this name and hash is in force. */
 export async function hasActiveKey(
   tx: Queryable,

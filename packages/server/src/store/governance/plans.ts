@@ -22,6 +22,20 @@ export async function findPlanText(sql: Queryable, tenantId: string, compiledHas
   return row?.compiled ?? null
 }
 
+/** The limits that a stored plan sets a session; empty where it sets none. */
+export async function findSessionLimits(
+  sql: Queryable,
+  tenantId: string,
+  compiledHash: string,
+): Promise<SessionLimits> {
+  const [row] = await sql<{ limits: SessionLimits | null }[]>`
+    select compiled_session -> 'session' -> 'session_limits' as limits from plans
+    where tenant_id = ${tenantId} and compiled_hash = ${compiledHash}`
+  return row?.limits ?? {}
+}
+
+type SessionLimits = NonNullable<CompiledSession['session']['session_limits']>
+
 /** Keeps a plan for a new session. False when the tenant has none by this hash. */
 export async function claimPlan(sql: Queryable, tenantId: string, compiledHash: string): Promise<boolean> {
   const [row] = await sql<{ permanent: boolean }[]>`

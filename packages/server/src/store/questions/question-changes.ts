@@ -64,20 +64,18 @@ export async function writeQuestions(sql: Queryable, change: OfSession): Promise
 async function insertQuestion(
   sql: Queryable,
   { session: { fixed, now } }: OfSession,
-  { id, card, cardHash, argumentHash, callId, remindAt, flow, canEdit, proposalId, requester }: AskedQuestion,
+  { id, card, cardHash, argumentHash, callId, remindAt, flow, proposalId, requester }: AskedQuestion,
 ): Promise<void> {
   await sql`
     insert into questions (
       tenant_id, question_id, session_id, proposal_id, call_id, tool_name, agent, environment, rule, reason, argument_hash,
-      card_no, card_hash, card_at, definition_hash, approved_hash, card, flow, can_edit, requester, principal_proof, have, needed, eligible, self, remind_at,
-      state, asked_at, expires_at
+      card_no, card_hash, card_at, definition_hash, approved_hash, card, flow, requester, principal_proof, have, needed, eligible, self, state, asked_at, expires_at
     ) values (
       ${fixed.tenantId}, ${id}, ${fixed.sessionId}, ${proposalId}, ${callId}, ${card.tool_name}, ${card.agent},
       ${card.environment}, ${card.rules[0]?.rule ?? ''}, ${card.rules.map(({ reason }) => reason).join('; ')},
       ${argumentHash}, ${card.card_no}, ${cardHash}, ${now}, ${card.definition_hash}, ${card.approved_hash}, ${JSON.stringify(card)}::text::json,
-      ${flow === null ? null : JSON.stringify(flow)}::text::json, ${canEdit}, ${requester}, ${fixed.principalProof}, 0,
-      ${card.needed}, ${JSON.stringify(card.eligible)}::text::json, ${card.self}, ${[...remindAt]}::text[]::timestamptz[],
-      'waiting', ${now}, ${card.expires_at}::text::timestamptz
+      ${flow === null ? null : JSON.stringify(flow)}::text::json, ${requester}, ${fixed.principalProof}, 0,
+      ${card.needed}, ${JSON.stringify(card.eligible)}::text::json, ${card.self}, 'waiting', ${now}, ${card.expires_at}::text::timestamptz
     )`
   await insertNotices(sql, { session: { fixed, now } }, { questionId: id, card, remindAt })
 }

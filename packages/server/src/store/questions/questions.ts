@@ -1,12 +1,4 @@
-import type {
-  Eligible,
-  Environment,
-  JsonObject,
-  QuestionCard,
-  QuestionCause,
-  QuestionState,
-  Role,
-} from '@countersign/protocol'
+import type { Eligible, Environment, JsonObject, QuestionCause, QuestionState, Role } from '@countersign/protocol'
 import type { PageEnd } from '../../base/time-cursor.js'
 import type { Queryable } from '../../postgres/sql.js'
 import { across } from '../across-tenants.js'
@@ -29,7 +21,6 @@ export interface StoredQuestion {
   readonly cardHash: string
   readonly definitionHash: string | null
   readonly approvedHash: string | null
-  readonly canEdit: boolean
   readonly requester: string | null
   readonly requesterName: string | null
   readonly principalProof: 'proven' | 'as_told' | null
@@ -47,6 +38,8 @@ export interface StoredQuestion {
   readonly delivered: boolean
   /** The reader may answer it now. */
   readonly mine: boolean
+  /** The reader may still say no, also after a yes. */
+  readonly mayDeny: boolean
   readonly pageAt: string
 }
 
@@ -68,14 +61,15 @@ const isDelivered = (sql: Queryable, tenantId: string) => sql`(q.state <> 'waiti
 /** Nobody expires a question at once: what has passed its time says so when it is read. */
 const columns = (sql: Queryable, tenantId: string) => sql`
   q.question_id, q.session_id, q.proposal_id, q.call_id, q.tool_name, q.agent, q.environment, q.rule, q.reason,
-  q.argument_hash, q.edited_hash, q.card_no, q.card_hash, q.definition_hash, q.approved_hash, q.can_edit, q.requester,
+  q.argument_hash, q.edited_hash, q.card_no, q.card_hash, q.definition_hash, q.approved_hash, q.requester,
   q.principal_proof, q.have, q.needed, q.asked_at, q.expires_at, q.usable_until, q.decided_at, q.pending_call_id, q.self,
   q.eligible, ${isDelivered(sql, tenantId)} as delivered,
   case when ${hasLapsed(sql)} then 'expired' else q.state end as state,
   case when ${hasLapsed(sql)} then 'time' else q.cause end as cause,
   (select coalesce(p.name, p.email) from users p
    where p.tenant_id = ${tenantId} and p.user_id = q.requester and p.removed_at is null) as requester_name,
-  ${isMine(sql, tenantId)} as mine, ${microseconds(sql, sql`q.asked_at`)} as page_at`
+  ${isMine(sql, tenantId)} as mine, coalesce(q.state in ('waiting', 'approved') and not ${hasLapsed(sql)}
+    and u.user_id is not null and ${mayAnswer(sql, tenantId)}, false) as may_deny, ${microseconds(sql, sql`q.asked_at`)} as page_at`
 
 const hasLapsed = (sql: Queryable) =>
   sql`(q.state in ('waiting', 'approved') and coalesce(q.usable_until, q.expires_at) < statement_timestamp())`
@@ -142,25 +136,6 @@ export function listQuestionsOfSession(sql: Queryable, tenantId: string, session
     where q.tenant_id = ${tenantId} and q.session_id = ${sessionId} order by q.asked_at, q.question_id`
 }
 
-/** Null: the content was erased. */
-export async function loadCard(sql: Queryable, tenantId: string, questionId: string): Promise<QuestionCard | null> {
-  const [row] = await sql<{ card: QuestionCard | null }[]>`
-    select card from questions where tenant_id = ${tenantId} and question_id = ${questionId}`
-  return row?.card ?? null
-}
-
-/** The arguments that each question asks about, where they are stored. */
-export async function listCards(
-  sql: Queryable,
-  tenantId: string,
-  questionIds: readonly string[],
-): Promise<ReadonlyMap<string, JsonObject>> {
-  const rows = await sql<{ questionId: string; args: JsonObject }[]>`
-    select question_id, card -> 'arguments' as args from questions
-    where tenant_id = ${tenantId} and question_id = any (${[...questionIds]}::text[]) and card is not null`
-  return new Map(rows.map(({ questionId, args }) => [questionId, args]))
-}
-
 export interface StoredAnswer {
   readonly questionId: string
   readonly seq: number
@@ -198,13 +173,18 @@ export function listAnswerers(sql: Queryable, tenantId: string): Promise<Answere
     where u.tenant_id = ${tenantId} and u.disabled_at is null and u.role in ('approver', 'owner') limit 10000`
 }
 
-export async function loadAnswerer(sql: Queryable, tenantId: string, userId: string): Promise<Answerer | null> {
-  const [row] = await sql<Answerer[]>`
-    select u.user_id, u.role, array(
+/** One member, and the time. Null: the tenant has no such member. */
+export async function loadAnswerer(
+  sql: Queryable,
+  tenantId: string,
+  userId: string,
+): Promise<{ readonly now: Date; readonly member: Answerer | null }> {
+  const [row] = await sql<(Answerer & { now: Date })[]>`
+    select u.user_id, u.role, statement_timestamp() as now, array(
       select g.name from group_members g where g.tenant_id = ${tenantId} and g.user_id = u.user_id
     ) as groups
     from users u where u.tenant_id = ${tenantId} and u.user_id = ${userId}`
-  return row ?? null
+  return row === undefined ? { now: new Date(), member: null } : { now: row.now, member: row }
 }
 
 export interface WhatToAsk {
