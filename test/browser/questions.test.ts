@@ -119,6 +119,7 @@ describe.skipIf(trouble !== null)(`questions to people${trouble === null ? '' : 
   proves('people.questions.take-back', async () => {
     const page = await visit(await newPage(), at(QUESTIONS.approved))
     const bodies = answersOf(page)
+    await page.getByText('Take the approval back').click()
     await page.getByLabel('Note (optional)').fill('Wrong customer.')
     expect(await page.getByRole('button', { name: 'Approve' }).count()).toBe(0)
     await page.getByRole('button', { name: 'Deny after all' }).click()

@@ -116,6 +116,13 @@ export const PAGES: readonly PageCase[] = [
   { name: 'question-others', path: `/questions/${QUESTIONS.others}` },
   { name: 'question-viewer', path: `/questions/${QUESTIONS.refund}`, options: { role: 'viewer' } },
   { name: 'question-approved', path: `/questions/${QUESTIONS.approved}` },
+  {
+    name: 'question-take-back',
+    path: `/questions/${QUESTIONS.approved}`,
+    act: async (page) => {
+      await page.getByText('Take the approval back').click()
+    },
+  },
   { name: 'question-used', path: `/questions/${QUESTIONS.used}` },
   { name: 'question-denied', path: `/questions/${QUESTIONS.denied}` },
   { name: 'question-expired', path: `/questions/${QUESTIONS.expired}` },

@@ -12,8 +12,10 @@ import { ledgerSignerOf } from '../../../packages/server/src/process/ledger-sign
 export function isolateHere(parts: IsolationParts): Isolation {
   const memories = createMemories()
   const plans = createPlanCache(memories.cache('plans'))
+  const { config, database, log, thread, clock, random } = parts
+  // No more than a thread has.
   const app = {
-    ...parts,
+    ...{ config, database, log, memories, thread, clock, random },
     offeredTools: createOfferedMemory(memories.cache('offered_tools')),
     ledgerSigner: ledgerSignerOf(parts.config),
     issuerKeys: createIssuerKeys(parts, memories.cache('issuer_keys')),

@@ -62,15 +62,18 @@ interface DenyProps {
 function DenyAfterAll({ busy, onAnswer }: DenyProps) {
   const [note, setNote] = useState('')
   return (
-    <div className="form">
-      <NoteField note={note} hint="The model reads it." onChange={setNote} />
-      <div className="answer-buttons">
-        <Button kind="danger" icon="cross" busy={busy} onClick={() => onAnswer({ decision: 'deny', ...noted(note) })}>
-          Deny after all
-        </Button>
+    <details className="more">
+      <summary>Take the approval back</summary>
+      <div className="form">
+        <p>The call has not run yet. Deny blocks it in this session.</p>
+        <NoteField note={note} hint="The model reads it." onChange={setNote} />
+        <div className="answer-buttons">
+          <Button kind="danger" icon="cross" busy={busy} onClick={() => onAnswer({ decision: 'deny', ...noted(note) })}>
+            Deny after all
+          </Button>
+        </div>
       </div>
-      <p className="quiet">The call has not run yet. Deny blocks it in this session.</p>
-    </div>
+    </details>
   )
 }
 
