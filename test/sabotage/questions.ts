@@ -28,6 +28,17 @@ export const questionSabotages: Bugs = {
   'packages/engine/src/judge/flow-for.ts': [
     { breaks: 'question.flow', from: 'flowWhenAsked(proposal, call) ??', to: '' },
   ],
+  'packages/server/src/sessions/create-session.ts': [
+    {
+      breaks: 'question.no-person',
+      from: 'if (body.principal !== undefined) return token',
+      to: 'if (token !== null) return token',
+    },
+  ],
+  'packages/server/src/questions/session-questions.ts': [
+    { breaks: 'question.wait-ends', from: ' && !hasLeft(ctx)', to: '' },
+    { breaks: 'question.wait-ends', from: '      await requireActiveKey(ctx)\n', to: '' },
+  ],
   'packages/server/src/questions/try-edit.ts': [
     { breaks: 'question.edited', from: 'filter(({ reason }) => !before.has(reason))', to: 'filter(() => false)' },
   ],

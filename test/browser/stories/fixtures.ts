@@ -325,6 +325,7 @@ export function dashboardFixtures(
         access: body?.access ?? 'all',
         agent: body?.agent ?? null,
         environment: body?.environment ?? null,
+        principal: body?.principal ?? null,
         expires_at: body?.expires_at ?? null,
         created_at: now.toISOString(),
         last_used_at: null,

@@ -31,6 +31,8 @@ export const questions = {
     'Answers have one order: the same again is one answer, one after the decision is 409 and says who decided',
   'question.plan-changed':
     'A plan that is approved meanwhile puts the question again, as another card, and answers are void',
+  'question.no-person':
+    'Where the person acted for must not answer, a session asks if that person is proven, or if its key says that it acts for no person',
   'question.wait-ends':
     'A request that waits for an answer ends when its client leaves, and its reply only goes to a key that is in force then',
   'question.notices':

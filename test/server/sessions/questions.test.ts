@@ -256,6 +256,29 @@ describe('who may answer', () => {
     },
   )
 
+  proves('question.no-person', 'sessions of a key that acts for no person ask several', async () => {
+    const made = await owner.call('createKey', { body: { name: 'nightly', principal: 'none' } })
+    expect(made.body.key.principal).toBe('none')
+    const four = [{ name: 'four_eyes', args: {} }]
+    const nightly = runtime.api(made.body.api_key)
+    const session = await openSession(nightly, { plan })
+    expect(session.created.session.principal_proof).toBe('no_person')
+    const { id } = await asked(four, session)
+    expect((await answer(finance, id)).body.question).toMatchObject({ state: 'waiting', have: 1 })
+    expect((await answer(approver, id)).body).toMatchObject({
+      question: { state: 'approved', principal_proof: 'no_person' },
+      answers: [{ relation: 'other' }, { relation: 'other' }],
+    })
+    expect((await session.decide(four)).decisions[0]?.decision).toBe('allow')
+    expect(await proofOf(session)).toMatchObject({ verified: true })
+    // The word of the program counts for more where it names a person: that one could be who answers.
+    const told = await openSession(nightly, { plan, principal: { id: 'ada' } })
+    expect((await told.decide(four)).decisions[0]).toMatchObject({ reasons: [{ detail: 'not_asked' }] })
+    const plain = await openSession(api, { plan })
+    expect((await plain.decide(four)).decisions[0]).toMatchObject({ reasons: [{ detail: 'not_asked' }] })
+    expect((await owner.call('revokeKey', { params: { key_id: made.body.key.key_id } })).status).toBe(200)
+  })
+
   proves('question.not-asked', 'a told principal and a rule for others: not asked', async () => {
     const session = await open({ principal: 'ada' })
     const { decisions } = await session.decide([{ name: 'four_eyes', args: {} }])

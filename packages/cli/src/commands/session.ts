@@ -144,7 +144,12 @@ const show =
     for (const line of columns(facts)) print(line)
   }
 
-const PROOF_WORDS = { proven: 'proven by a token', as_told: 'as its program told', none: '-' } as const
+const PROOF_WORDS = {
+  proven: 'proven by a token',
+  as_told: 'as its program told',
+  no_person: 'no person, as its key says',
+  none: '-',
+} as const
 
 const kill =
   (id: string, reason: string | undefined, json: boolean): Act =>

@@ -115,9 +115,15 @@ const ofWorkflow = (exported: WorkflowLedgerExport): Ledger => ({
 
 /** Older ledgers do not say it: their principals were all as told. */
 function principalFacts({ events: [first] }: LedgerExport): string[] {
-  if (first?.type !== 'created' || !first.body.has_principal) return []
-  const isProven = first.body.principal_proof === 'proven'
-  return [isProven ? 'principal: proven by a token when the session was opened' : 'principal: as its program told it']
+  if (first?.type !== 'created') return []
+  const { has_principal, principal_proof: proof } = first.body
+  if (proof === 'no_person') return ['principal: no person, as the key of the session says']
+  if (!has_principal) return []
+  return [
+    proof === 'proven'
+      ? 'principal: proven by a token when the session was opened'
+      : 'principal: as its program told it',
+  ]
 }
 
 /** Not with a flag that names a service, nor where the environment names one and there is no such file. */

@@ -94,6 +94,8 @@ export const keyViewSchema = z.strictObject({
   /** The only agent and environment that it reaches; null: all. */
   agent: z.string().nullable(),
   environment: environmentSchema.nullable(),
+  /** Its sessions act for no person; null: it says nothing. */
+  principal: z.literal('none').nullable(),
   created_at: timeSchema,
   last_used_at: timeSchema.nullable(),
   expires_at: timeSchema.nullable(),
@@ -109,6 +111,8 @@ export const createKeyBody = z.strictObject({
   access: z.enum(KEY_ACCESS).default('all'),
   agent: agentSchema.optional(),
   environment: environmentSchema.optional(),
+  /** Sessions without a principal act for no person: where the one acted for must not answer, any member may. */
+  principal: z.literal('none').optional(),
   expires_at: timeSchema.optional(),
 })
 export const createKeyReply = z.strictObject({ key: keyViewSchema, api_key: z.string() })

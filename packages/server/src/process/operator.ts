@@ -86,6 +86,8 @@ export interface CreatedKey {
 
 export interface NewKey extends KeyScope {
   readonly name: string
+  /** Its sessions act for no person. */
+  readonly principal?: 'none' | null
   readonly expiresAt: Date | null
 }
 
@@ -294,10 +296,15 @@ const noTenant = (tenantId: string) =>
 
 const FIRST_KEY: NewKey = { name: 'first key', access: 'all', agent: null, environment: null, expiresAt: null }
 
-async function storeKey(tx: Tx, tenantId: string, { name, expiresAt, ...scope }: NewKey): Promise<CreatedKey> {
+async function storeKey(
+  tx: Tx,
+  tenantId: string,
+  { name, principal = null, expiresAt, ...scope }: NewKey,
+): Promise<CreatedKey> {
   const key = makeApiKey(randomBytes)
   const keyId = makeId(randomBytes, 'key')
-  await insertKey(tx, { tenantId, keyId, userId: null, name, prefix: key.prefix, keyHash: key.hash, scope, expiresAt })
+  const made = { prefix: key.prefix, keyHash: key.hash, scope, principal, expiresAt }
+  await insertKey(tx, { tenantId, keyId, userId: null, name, ...made })
   return { keyId, key: key.raw }
 }
 

@@ -53,6 +53,7 @@ export async function peopleFor(
   const { tenantId, sessionId, environment } = fixed
   const { agent } = head.state
   const proven = provenOf(session)
+  const isKnown = proven !== null || fixed.principalProof === 'no_person'
   const what = { tenantId, agent, environment, tools, proven }
   const { open, requester, approvedHash, definitions } = await query((sql) => loadSurroundings(sql, what))
   const members = await query((sql) => listAnswerers(sql, tenantId))
@@ -72,7 +73,7 @@ export async function peopleFor(
     approvedHash,
     runsJudged: body.runs === 'judged',
     questionId: () => makeQuestionId(app.random),
-    canAnswer: (asked) => open < LIMITS.openQuestionsPerTenant && canAnswer(members, asked, { proven, requester }),
+    canAnswer: (asked) => open < LIMITS.openQuestionsPerTenant && canAnswer(members, asked, { isKnown, requester }),
     definitionHash: (tool) => definitions[tool] ?? null,
     noteOf: (questionId) => notes.get(questionId) ?? null,
     flows: live.length === 0 ? new Map() : await query((sql) => listFlows(sql, tenantId, live)),
@@ -100,10 +101,10 @@ function provenOf({ fixed: { principal } }: SessionRow): { issuer: string; subje
 function canAnswer(
   members: readonly Answerer[],
   { needed, eligible, self }: Pick<AskedPeople, 'needed' | 'eligible' | 'self'>,
-  { proven, requester }: { readonly proven: object | null; readonly requester: string | null },
+  { isKnown, requester }: { readonly isKnown: boolean; readonly requester: string | null },
 ): boolean {
   // Who must not be the same person has to be known.
-  if (self === 'never' && proven === null) return false
+  if (self === 'never' && !isKnown) return false
   const fit = members.filter(
     (member) =>
       (self === 'confirm' || member.userId !== requester) &&

@@ -20,6 +20,7 @@ import type { Context } from '../context/context.js'
 import { IN_PLACE, NotInPlace } from '../context/in-place.js'
 import { inFind, inStatement } from '../context/work.js'
 import { requireAnswerers } from '../questions/require-answerers.js'
+import { actsForNoPerson } from '../store/accounts/api-keys.js'
 import { readClock } from '../store/clock.js'
 import type { SessionChange } from '../store/sessions/session-change.js'
 import type { FixedSession, SessionHead, SessionRow } from '../store/sessions/session-row.js'
@@ -96,7 +97,8 @@ async function create(ctx: Context, asked: Asked, chosen: ChosenPlan): Promise<S
   if (labels.length > LIMITS.labelsPerSession) throw new ApiError('LABEL_LIMIT')
   const hashSalt = ctx.app.random(24).toString('base64url')
   const bodyHash = hashOfBody(body, { compiledHash: chosen.plan.hash, salt: hashSalt })
-  const start = { ...chosen, limitSalt, stickyLabels, hashSalt, bodyHash }
+  const principalProof = await proofOf(ctx, asked, chosen.plan)
+  const start = { ...chosen, principalProof, limitSalt, stickyLabels, hashSalt, bodyHash }
   if (workflow !== undefined) {
     // Its definition may be large.
     if (ctx.app.isInPlace) throw new NotInPlace()
@@ -126,10 +128,18 @@ async function beginning(
   return { ...found, limitSalt: counts ? found.limitSalt : null }
 }
 
+/** How it is known whom the session acts for. That it is no person, only questions to people need to know. */
+async function proofOf(ctx: Context, { body, token }: Asked, plan: Plan): Promise<FixedSession['principalProof']> {
+  if (body.principal !== undefined) return token === null ? 'as_told' : 'proven'
+  const { tenantId, keyId } = ctx.tenant
+  if (keyId === null || !(plan.asksPeople || body.asks !== undefined)) return null
+  return (await inFind(ctx, (sql) => actsForNoPerson(sql, tenantId, keyId))) ? 'no_person' : null
+}
+
 interface Beginning
   extends ChosenPlan,
     Pick<Membership, 'now' | 'labels'>,
-    Pick<FixedSession, 'hashSalt' | 'bodyHash'> {
+    Pick<FixedSession, 'hashSalt' | 'bodyHash' | 'principalProof'> {
   readonly limitSalt: string | null
   readonly stickyLabels: readonly string[]
   readonly workflow: Membership['workflow'] | null
@@ -138,9 +148,20 @@ interface Beginning
 function newSession(
   ctx: Context,
   { body, token }: Asked,
-  { plan, source, upload, now, workflow, labels, limitSalt, stickyLabels, hashSalt, bodyHash }: Beginning,
+  {
+    plan,
+    source,
+    principalProof,
+    upload,
+    now,
+    workflow,
+    labels,
+    limitSalt,
+    stickyLabels,
+    hashSalt,
+    bodyHash,
+  }: Beginning,
 ): SessionChange {
-  const principalProof = body.principal === undefined ? null : token === null ? 'as_told' : 'proven'
   const event: CreatedEvent = {
     type: 'created',
     at: now.toISOString(),

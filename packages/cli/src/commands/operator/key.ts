@@ -8,23 +8,23 @@ import { DATABASE_USAGE, SETTING_FLAGS } from '../start.js'
 
 export const key: Command = {
   usage: [
-    `key create TENANT [--name NAME] [--access all|read|observe] [--agent AGENT] [--environment ENVIRONMENT] [--expires DATE] ${DATABASE_USAGE}`,
+    `key create TENANT [--name NAME] [--access all|read|observe] [--agent AGENT] [--environment ENVIRONMENT] [--principal none] [--expires DATE] ${DATABASE_USAGE}`,
     `key list TENANT [--json] ${DATABASE_USAGE}`,
     `key revoke TENANT KEY ${DATABASE_USAGE}`,
   ],
   summary: 'create an API key and show it once; list the keys of a tenant; revoke a key immediately on every instance',
   run: async (args, { print, note }) => {
     const text = { type: 'string' as const }
-    const made = { name: text, access: text, agent: text, environment: text, expires: text }
+    const made = { name: text, access: text, agent: text, environment: text, principal: text, expires: text }
     const options = { ...SETTING_FLAGS, ...made, json: { type: 'boolean' as const } }
     const { values, positionals } = parseArgs({ args: [...args], options, allowPositionals: true })
-    const { name, access, agent, environment, expires, json = false, ...settings } = values
-    const isMade = [name, access, agent, environment, expires].some((value) => value !== undefined)
+    const { name, access, agent, environment, principal, expires, json = false, ...settings } = values
+    const isMade = [name, access, agent, environment, principal, expires].some((value) => value !== undefined)
     const config = configOf(settings as Flags)
     const [verb, tenantId, keyId, ...rest] = positionals
     if (tenantId === undefined || rest.length > 0) throw new UsageError(EXPECTED)
     if (verb === 'create' && keyId === undefined && !json) {
-      const given = newKeyOf({ name: name ?? 'created by an operator', access, agent, environment, expires })
+      const given = newKeyOf({ name: name ?? 'created by an operator', access, agent, environment, principal, expires })
       const created = await createKey(tenantId, given, config)
       note(`key ${created.keyId} of tenant ${tenantId}, shown only once:`)
       print(created.key)
@@ -49,8 +49,8 @@ function newKeyOf({ expires, ...given }: Record<string, string | undefined>): Pa
   const asked = Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined))
   const { data, error } = createKeyBody.safeParse(asked)
   if (error !== undefined) throw new UsageError(`--${error.issues[0]?.path.join('.')}: ${error.issues[0]?.message}`)
-  const { name, access, agent = null, environment = null } = data
-  return { name, access, agent, environment, expiresAt: date ?? null }
+  const { name, access, agent = null, environment = null, principal = null } = data
+  return { name, access, agent, environment, principal, expiresAt: date ?? null }
 }
 
 type Key = Awaited<ReturnType<typeof keysOf>>[number]
@@ -65,6 +65,8 @@ const lineOf = ({ keyId, prefix, createdAt, lastUsedAt, revokedAt, expiresAt, na
     : expiresAt === null
       ? 'active'
       : `until ${expiresAt.toISOString()}`,
-  [scope.access, scope.agent, scope.environment].filter((part) => part !== null).join(' '),
+  [scope.access, scope.agent, scope.environment, scope.principal && 'for no person']
+    .filter((part) => part !== null)
+    .join(' '),
   name,
 ]

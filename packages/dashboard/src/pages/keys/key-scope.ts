@@ -12,11 +12,13 @@ export function keyScope({
   access,
   agent,
   environment,
-}: Pick<KeyView, 'access' | 'agent' | 'environment'>): string | null {
+  principal,
+}: Pick<KeyView, 'access' | 'agent' | 'environment' | 'principal'>): string | null {
   const limits = [
     access === 'all' ? null : access === 'read' ? 'reading only' : 'captures only',
     agent === null ? null : `agent ${agent}`,
     environment,
+    principal === 'none' ? 'for no person' : null,
   ].filter((limit) => limit !== null)
   return limits.length === 0 ? null : limits.join(', ')
 }

@@ -17,7 +17,11 @@ const LIVES = [
   { value: '90', label: 'In 90 days' },
   { value: '365', label: 'In a year' },
 ]
-const UNLIMITED = { access: 'all' as KeyView['access'], agent: '', environment: '', days: '' }
+const PRINCIPALS = [
+  { value: '', label: 'Whom the program names' },
+  { value: 'none', label: 'No person' },
+]
+const UNLIMITED = { access: 'all' as KeyView['access'], agent: '', environment: '', principal: '', days: '' }
 
 interface NewKeyFormProps {
   readonly full: boolean
@@ -33,12 +37,13 @@ export function NewKeyForm({ full, limit, onMade }: NewKeyFormProps) {
   const set = (changed: Partial<typeof UNLIMITED>) => setLimits({ ...limits, ...changed })
   const submit = (event: FormEvent) => {
     event.preventDefault()
-    const { access, agent, environment, days } = limits
+    const { access, agent, environment, principal, days } = limits
     const body = {
       name: name.trim(),
       access,
       ...(agent.trim() === '' ? {} : { agent: agent.trim() }),
       ...(environment === '' ? {} : { environment: environment as Environment }),
+      ...(principal === 'none' ? { principal: 'none' as const } : {}),
       ...(days === '' ? {} : { expires_at: new Date(Date.now() + Number(days) * 86_400_000).toISOString() }),
     }
     create.mutate(
@@ -90,6 +95,13 @@ export function NewKeyForm({ full, limit, onMade }: NewKeyFormProps) {
             value={limits.environment}
             options={ENVIRONMENTS}
             onChange={(environment) => set({ environment })}
+          />
+          <Select
+            label="Sessions act for"
+            hint="A question that the one acted for must not answer needs a proven person, or none."
+            value={limits.principal}
+            options={PRINCIPALS}
+            onChange={(principal) => set({ principal })}
           />
           <Select label="Expires" value={limits.days} options={LIVES} onChange={(days) => set({ days })} />
         </div>

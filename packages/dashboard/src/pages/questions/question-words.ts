@@ -41,6 +41,7 @@ export function outcomeWords({ state, cause, usable_until }: QuestionRow): strin
 /** For whom the session acts, and how that is known. */
 export function requesterNote({ requester, principal_proof }: QuestionRow): string | null {
   if (principal_proof === null) return null
+  if (principal_proof === 'no_person') return 'no person, as its key says'
   const known = principal_proof === 'proven' ? 'proven by a token' : 'as its program told'
   return requester === null ? `no member, ${known}` : known
 }

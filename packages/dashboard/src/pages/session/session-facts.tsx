@@ -122,7 +122,11 @@ function Questions({ sessionId }: { sessionId: string }) {
 }
 
 /** How it is known for whom the session acts. */
-const PROOFS = { proven: 'proven by a token', as_told: 'as its program told' } as const
+const PROOFS = {
+  proven: 'proven by a token',
+  as_told: 'as its program told',
+  no_person: 'no person, as its key says',
+} as const
 
 /** What is kept for each order, customer or account that the arguments name. */
 const KEPT = {

@@ -14,7 +14,7 @@ export async function createKey(
   { body }: Input<Routes['createKey']>,
 ): Promise<Reply<Routes['createKey']>> {
   const { tenantId, userId } = ctx.signIn
-  const { name, access, agent = null, environment = null } = body
+  const { name, access, agent = null, environment = null, principal = null } = body
   const expiresAt = body.expires_at === undefined ? null : new Date(body.expires_at)
   if (expiresAt !== null && expiresAt <= ctx.app.clock()) {
     throw new ApiError('INVALID_REQUEST', { detail: 'body.expires_at: expected a time to come' })
@@ -28,8 +28,9 @@ export async function createKey(
         detail: `at most ${LIMITS.activeKeysPerTenant} keys can be active; revoke one first`,
       })
     }
-    await insertKey(tx, { tenantId, keyId, userId, name, prefix: key.prefix, keyHash: key.hash, scope, expiresAt })
-    await audit(tx, ctx, { action: 'key_created', subject: keyId, detail: keyWords(name, scope) })
+    const made = { tenantId, keyId, userId, name, prefix: key.prefix, keyHash: key.hash, scope, principal, expiresAt }
+    await insertKey(tx, made)
+    await audit(tx, ctx, { action: 'key_created', subject: keyId, detail: keyWords(name, { ...scope, principal }) })
     const row = await loadKey(tx, tenantId, keyId)
     if (row === undefined) throw new Error('the key was not stored')
     return { key: keyView(row), api_key: key.raw }

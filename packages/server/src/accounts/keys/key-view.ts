@@ -8,6 +8,7 @@ export const keyView = (key: KeyRow): KeyView => ({
   access: key.access,
   agent: key.agent,
   environment: key.environment,
+  principal: key.principal,
   created_at: key.createdAt.toISOString(),
   last_used_at: key.lastUsedAt?.toISOString() ?? null,
   expires_at: key.expiresAt?.toISOString() ?? null,

@@ -132,6 +132,8 @@ export interface NewKeyRow {
   keyHash: Buffer
   /** For everything, without an end. */
   scope?: KeyScope
+  /** Its sessions act for no person. */
+  principal?: 'none' | null
   expiresAt?: Date | null
 }
 
@@ -143,9 +145,9 @@ export async function insertKey(tx: Queryable, key: NewKeyRow): Promise<void> {
   await enterDirectory(tx, 'key', key.keyHash, key.tenantId)
   await tx`
     insert into api_keys
-      (tenant_id, key_id, user_id, name, prefix, key_hash, access, agent, environment, expires_at)
+      (tenant_id, key_id, user_id, name, prefix, key_hash, access, agent, environment, principal, expires_at)
     values (${key.tenantId}, ${key.keyId}, ${key.userId}, ${key.name}, ${key.prefix}, ${key.keyHash},
-      ${access}, ${agent}, ${environment}, ${key.expiresAt ?? null})`
+      ${access}, ${agent}, ${environment}, ${key.principal ?? null}, ${key.expiresAt ?? null})`
 }
 
 export async function countActiveKeys(tx: Queryable, tenantId: string): Promise<number> {
@@ -158,6 +160,13 @@ export async function countActiveKeys(tx: Queryable, tenantId: string): Promise<
 export async function isKeyActive(sql: Queryable, tenantId: string, keyId: string): Promise<boolean> {
   const rows = await sql`
     select 1 from api_keys k where k.tenant_id = ${tenantId} and k.key_id = ${keyId} and ${sql.unsafe(IN_FORCE)}`
+  return rows.length === 1
+}
+
+/** Whether sessions of the key act for no person. */
+export async function actsForNoPerson(sql: Queryable, tenantId: string, keyId: string): Promise<boolean> {
+  const rows = await sql`
+    select 1 from api_keys where tenant_id = ${tenantId} and key_id = ${keyId} and principal = 'none'`
   return rows.length === 1
 }
 
@@ -189,6 +198,7 @@ export async function revokeActiveKeys(tx: Queryable, tenantId: string, name: st
 }
 
 export interface KeyRow extends KeyScope {
+  principal: 'none' | null
   keyId: string
   name: string
   prefix: string
@@ -198,7 +208,8 @@ export interface KeyRow extends KeyScope {
   revokedAt: Date | null
 }
 
-const KEY_COLUMNS = 'key_id, name, prefix, access, agent, environment, created_at, last_used_at, expires_at, revoked_at'
+const KEY_COLUMNS =
+  'key_id, name, prefix, access, agent, environment, principal, created_at, last_used_at, expires_at, revoked_at'
 
 /** Active keys first, then the newest. */
 export async function listKeys(sql: Queryable, tenantId: string): Promise<KeyRow[]> {

@@ -1,4 +1,12 @@
-import type { Eligible, Environment, JsonObject, QuestionCause, QuestionState, Role } from '@countersign/protocol'
+import type {
+  Eligible,
+  Environment,
+  JsonObject,
+  PrincipalProof,
+  QuestionCause,
+  QuestionState,
+  Role,
+} from '@countersign/protocol'
 import type { PageEnd } from '../../base/time-cursor.js'
 import type { Queryable } from '../../postgres/sql.js'
 import { across } from '../across-tenants.js'
@@ -23,7 +31,7 @@ export interface StoredQuestion {
   readonly approvedHash: string | null
   readonly requester: string | null
   readonly requesterName: string | null
-  readonly principalProof: 'proven' | 'as_told' | null
+  readonly principalProof: PrincipalProof | null
   readonly have: number
   readonly needed: number
   readonly state: QuestionState
