@@ -20,7 +20,7 @@ const CALLS_PER_ROUND = 100
 const SALT = 'bench'
 const AT = '2026-01-01T00:00:00.000Z'
 /** How many orders a long session has to do with: nearly as many as it may. */
-const KEYS = 500
+const KEYS = 250
 const NOTHING = '0'.repeat(64)
 
 const ARGUMENTS: JsonObject = {
