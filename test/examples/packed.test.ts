@@ -127,11 +127,12 @@ for (const module of ['node16', ...(rounds(0, 1) === 1 ? ['nodenext'] : [])]) {
     ['sdk.types.modules', 'sdk.types.exported', 'sdk.types.executors'],
     `brings its types (module ${module})`,
     () => {
-      for (const file of ['program.mts', 'program.cts']) writeFileSync(join(project, file), TYPED)
+      const programs = ['program.mts', ...(isLong ? ['program.cts'] : [])]
+      for (const file of programs) writeFileSync(join(project, file), TYPED)
       const compiler = join(root, 'node_modules', '.bin', 'tsc')
       const flags = ['--noEmit', '--strict', '--skipLibCheck', 'false', '--module', module, '--target', 'es2022']
       const types = ['--types', 'node', '--typeRoots', join(root, 'node_modules', '@types')]
-      run(compiler, ...flags, ...types, 'program.mts', 'program.cts')
+      run(compiler, ...flags, ...types, ...programs)
     },
   )
 }

@@ -27,7 +27,7 @@ describe('requests to every route, made larger and wrong', async () => {
     'none that a search can find stalls a service',
     async () => {
       const until = Date.now() + rounds(0, SEARCH_MS)
-      let left = rounds(15, Number.POSITIVE_INFINITY)
+      let left = rounds(8, Number.POSITIVE_INFINITY)
       const ends = await searchCostly({
         meter,
         families: [...ROUTE_FAMILIES, lines],

@@ -15,7 +15,7 @@ proves(
   'a kill that races proposals: what was allowed was allowed before, and nothing after',
   async () => {
     const race = closeRace()
-    for (let round = 0; round < rounds(100, 1_000); round++) {
+    for (let round = 0; round < rounds(40, 1_000); round++) {
       const session = await openSession(runtime.api())
       const other = attachSession(runtime.api(runtime.key, runtime.instances[1]), session)
       const id = randomUUID()
@@ -47,7 +47,7 @@ proves(
   'guarantee.kill-wins',
   'a kill between a lost answer and its retry: no allow comes back, on any instance',
   async () => {
-    for (let round = 0; round < rounds(20, 200); round++) {
+    for (let round = 0; round < rounds(10, 200); round++) {
       const session = await openSession(runtime.api())
       const other = attachSession(runtime.api(runtime.key, runtime.instances[1]), session)
       const id = randomUUID()
@@ -68,7 +68,7 @@ proves(
   'a kill that races receipts: every receipt is stored, the step commits before the kill or not at all',
   async () => {
     const race = closeRace()
-    for (let round = 0; round < rounds(40, 400); round++) {
+    for (let round = 0; round < rounds(20, 400); round++) {
       const session = await openSession(runtime.api())
       const { decisions } = await session.decide([LOOKUP])
       const other = runtime.api(runtime.key, runtime.instances[1])

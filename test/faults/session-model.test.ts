@@ -32,7 +32,7 @@ const COMMANDS = [
 test(
   'the service does what the model of a session says, command by command, and every ledger holds',
   async () => {
-    const target = rounds(500, 20_000)
+    const target = rounds(300, 20_000)
     const count = { value: 0 }
     const seed = testSeed()
     for (let part = 0; count.value < target; part++) {

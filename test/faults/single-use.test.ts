@@ -13,7 +13,7 @@ proves(
   'turn.prepared-request.single-use',
   'of fifty proposals at once on one prepared request, over two instances, exactly one is accepted',
   async () => {
-    for (let round = 0; round < rounds(20, 500); round++) {
+    for (let round = 0; round < rounds(10, 500); round++) {
       const session = await openSession(runtime.api())
       const other = attachSession(runtime.api(runtime.key, runtime.instances[1]), session)
       const id = randomUUID()

@@ -40,7 +40,7 @@ describe('between preflight and proposal', () => {
     '%s at the same moment: accepted before it or refused, never after',
     async (name) => {
       const change = CHANGES[name]!
-      for (let round = 0; round < rounds(8, 80); round++) {
+      for (let round = 0; round < rounds(4, 80); round++) {
         const session = await openSession(api)
         const other = attachSession(runtime.api(runtime.key, runtime.instances[1]), session)
         const id = randomUUID()
@@ -63,7 +63,7 @@ describe('between preflight and proposal', () => {
 test(
   'two requests prepared on one state cannot both use one budget',
   async () => {
-    for (let round = 0; round < rounds(20, 200); round++) {
+    for (let round = 0; round < rounds(10, 200); round++) {
       const session = await openSession(api)
       const other = attachSession(runtime.api(runtime.key, runtime.instances[1]), session)
       const ids = [randomUUID(), randomUUID()]
@@ -101,7 +101,7 @@ test('a prepared request that a crash of PostgreSQL lost is not used, though the
 
 describe('two holders on one session id', () => {
   test('of two creates with different holders one gets the session and the other learns that it is held', async () => {
-    for (let round = 0; round < rounds(10, 100); round++) {
+    for (let round = 0; round < rounds(5, 100); round++) {
       const first = await openSession(api)
       const body = { session_id: randomUUID(), compiled_hash: first.plan.compiled_hash }
       const answers = await Promise.all(
@@ -115,7 +115,7 @@ describe('two holders on one session id', () => {
   })
 
   test('of two recoveries at once each gets a fence of its own, and only the newer one may write', async () => {
-    for (let round = 0; round < rounds(10, 100); round++) {
+    for (let round = 0; round < rounds(5, 100); round++) {
       const session = await openSession(api)
       const params = { session_id: session.sessionId }
       const answers = await Promise.all(

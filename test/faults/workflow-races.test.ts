@@ -26,7 +26,7 @@ test(
   'complete races reclaim: one of them wins, and all ledgers agree on which',
   async () => {
     const race = closeRace()
-    for (let round = 0; round < rounds(50, 500); round++) {
+    for (let round = 0; round < rounds(20, 500); round++) {
       const { root, child, at } = await handedOver()
       await lapse(child.sessionId)
       const [complete, reclaim] = await race.run({
@@ -48,7 +48,7 @@ test(
   'two joins on one offer: one session is created, and it alone has the handoff',
   async () => {
     const race = closeRace()
-    for (let round = 0; round < rounds(50, 500); round++) {
+    for (let round = 0; round < rounds(20, 500); round++) {
       const root = await openWorkflow(here())
       const { workflowId } = root
       const { handoff_id: handoffId } = await offer(root)
@@ -73,7 +73,7 @@ test(
   'a kill races a join: no session of a killed workflow lives, however late it came',
   async () => {
     const race = closeRace()
-    for (let round = 0; round < rounds(50, 500); round++) {
+    for (let round = 0; round < rounds(20, 500); round++) {
       const root = await openWorkflow(here())
       const { workflowId } = root
       const { handoff_id: handoffId } = await offer(root)
@@ -99,7 +99,7 @@ test(
   async () => {
     const forResource = closeRace()
     const forEnd = closeRace()
-    for (let round = 0; round < rounds(30, 500); round++) {
+    for (let round = 0; round < rounds(12, 500); round++) {
       const { root, child, at } = await handedOver()
       const decided = await forResource.run({
         first: () => root.decide([lookUp('7')]),
@@ -125,7 +125,7 @@ test(
 test(
   'one create sent to two servers at once is one session, whether it opens a workflow or answers an offer',
   async () => {
-    for (let round = 0; round < rounds(10, 200); round++) {
+    for (let round = 0; round < rounds(5, 200); round++) {
       const workflowId = `wfl-${randomUUID()}`
       const session_id = `ses-${randomUUID()}`
       const opened = await Promise.all([here(), there()].map((api) => openWorkflow(api, { workflowId, session_id })))

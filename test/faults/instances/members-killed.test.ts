@@ -66,7 +66,7 @@ const invited = async (email: string, role: Role): Promise<string> => {
 const join_ = async (person: Person, token: string) =>
   (await person.call('acceptInvitation', { body: { token, password: person.password } })).body.user
 
-const ROUNDS = rounds(2, 60)
+const ROUNDS = rounds(1, 60)
 
 proves(
   'people.invitation.whole',

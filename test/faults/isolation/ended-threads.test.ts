@@ -97,7 +97,7 @@ const ATTEMPTS: Record<string, () => Promise<Attempt>> = {
   },
   'a step of a workflow': async () => {
     const session = await openWorkflow(api)
-    return { session, send: await proposing(session, lookUp('7')), write: /\bcommit\b/i, again: 409 }
+    return { session, send: await proposing(session, lookUp('7')), write: /commit\0/i, again: 409 }
   },
 }
 
@@ -125,8 +125,8 @@ async function expectSound(session: GovernedSession): Promise<void> {
 }
 
 for (const [what, attempt] of Object.entries(ATTEMPTS)) {
-  // However it ends, whoever waits hears the same: all of them together are for long rounds.
-  const ends = Object.entries(ENDS).slice(0, what === 'a proposal' ? undefined : rounds(1, 3))
+  // However it ends, its client hears the same: all of them together are for long rounds.
+  const ends = Object.entries(ENDS).slice(0, rounds(what === 'a proposal' ? 2 : 1, 3))
   for (const [how, end] of ends) {
     proves(
       'isolation.ended',
