@@ -4,7 +4,14 @@ import { PATIENCE_MS, rounds } from '../support/data/rounds.js'
 import { checkSession } from '../support/model/session-checker.js'
 import { proves } from '../support/proves.js'
 import { closeRace, expectBoth } from '../support/runtime/close-race.js'
-import { attachSession, LOOKUP, openSession, reserve, succeeded } from '../support/runtime/governed-session.js'
+import {
+  ALL_TOOLS,
+  attachSession,
+  LOOKUP,
+  openSession,
+  reserve,
+  succeeded,
+} from '../support/runtime/governed-session.js'
 import { exportOf } from '../support/runtime/ledger-export.js'
 import { withRuntime } from '../support/runtime/with-runtime.js'
 
@@ -64,20 +71,24 @@ proves(
 )
 
 proves(
-  'guarantee.kill-wins',
-  'a kill that races receipts: every receipt is stored, the step commits before the kill or not at all',
+  ['guarantee.kill-wins', 'turn.next'],
+  'a kill that races receipts: every receipt is stored, the step commits before the kill or not at all, and no turn comes after it',
   async () => {
     const race = closeRace()
     for (let round = 0; round < rounds(20, 400); round++) {
       const session = await openSession(runtime.api())
       const { decisions } = await session.decide([LOOKUP])
       const other = runtime.api(runtime.key, runtime.instances[1])
+      const next = { prepared_request_id: randomUUID(), tools: ALL_TOOLS }
       const [, answer] = await race.run({
         first: () => other.killSession({ params: { session_id: session.sessionId }, body: {} }),
-        second: () => session.receipts(succeeded(decisions)),
+        second: () => session.receipts(succeeded(decisions), 1, next),
         firstWon: (_, { body }) => !body.committed,
       })
       expect(answer.status).toBe(200)
+      if (!answer.body.committed) expect(answer.body.next).toBeNull()
+      const late = await session.propose(next.prepared_request_id, [LOOKUP])
+      expect(late.status).toBe(answer.body.next === null ? 404 : 409)
       expect(answer.body.committed).toBe(!answer.body.results[0]?.late)
       const exported = await exportOf(session.api, session.sessionId)
       expect(await checkSession(runtime.sql, session.sessionId, exported)).toEqual([])

@@ -52,6 +52,12 @@ const WRITES: Record<string, () => Promise<Attempt>> = {
     const { decisions } = await session.decide([LOOKUP])
     return { id: session.sessionId, send: () => session.receipts([receiptFor(decisions[0]!)]) }
   },
+  'receipts that prepare the next turn': async () => {
+    const session = await openSession(api)
+    const { decisions } = await session.decide([LOOKUP])
+    const next = { prepared_request_id: randomUUID(), tools: [{ name: 'lookup_order' }] }
+    return { id: session.sessionId, send: () => session.receipts([receiptFor(decisions[0]!)], 1, next) }
+  },
   'receipts with changed arguments': async () => {
     const session = await openSession(api)
     const { decisions } = await session.decide([LOOKUP])

@@ -23,6 +23,12 @@ export const whatTheServiceDoes = {
   'turn.receipt.durable': 'An acknowledged receipt is still there after the server is killed and started again',
   'turn.prepared-request.single-use': 'A prepared request serves one proposal; every repetition is refused',
   'turn.prepared-request.bound-to-state': "A proposal is refused when the session's state moved after its preflight",
+  'turn.next':
+    'Receipts can prepare the next turn in their write, narrowed and bound as by a preflight; not while a call waits, where a preflight would be refused or blocked, or where it takes more than the session to tell',
+  'turn.next.same-again': 'Receipts that are sent again get the same prepared request, until it is used or the session has moved on',
+  'turn.next.no-preflight': 'A turn that asks for the same tools within a second of the receipts before it sends no preflight; any other turn does',
+  'turn.next.judged-anew':
+    'Where the session has moved on since a turn was prepared with receipts, the answer is judged once as the session is now; after a kill none of its calls is released',
   'control.labels': 'A session takes further labels while it runs',
   'control.tool-filter': 'A session takes a manual tool filter',
   'control.bypass-report': 'A session takes the report that its wrapper was bypassed',

@@ -183,7 +183,28 @@ export const sdkSabotages: Bugs = {
   'packages/sdk/src/base/deep-freeze.ts': [
     { breaks: 'snapshot.immutable', from: '  for (const part of Object.values(value)) deepFreeze(part)\n', to: '' },
   ],
+  'packages/sdk/src/authority/remote/prepared-ahead.ts': [
+    { breaks: 'turn.next.no-preflight', from: ' || taken.ageMs() > FRESH_MS', to: '' },
+    { breaks: 'turn.next.no-preflight', from: 'if (likenessOf(request) !== taken.likeness) return null\n', to: '' },
+    { breaks: 'turn.next.no-preflight', from: ' || latest !== asked', to: '' },
+    {
+      breaks: 'turn.next.no-preflight',
+      from: 'const taken = ready\n      ready = null\n',
+      to: 'const taken = ready\n',
+    },
+    {
+      breaks: 'turn.next.no-preflight',
+      from: '    drop() {\n      ready = null\n',
+      to: '    drop() {\n',
+    },
+  ],
   'packages/sdk/src/authority/remote/remote.ts': [
+    { breaks: 'turn.next.no-preflight', from: 'ahead.take(request) ?? ', to: '' },
+    {
+      breaks: 'turn.next.judged-anew',
+      from: "if (!isRefusal(error, 'PREPARED_REQUEST_STALE') || ",
+      to: 'if (true || ',
+    },
     {
       breaks: 'turn.server-decides',
       from: "      if (proposal.prepared.by === 'local') return",

@@ -232,6 +232,13 @@ export const serverSabotages: Bugs = {
     { breaks: 'turn.preflight.invalid-rejected', from: '    requireAuthority(session)\n', to: '' },
   ],
   'packages/server/src/sessions/prepared-request.ts': [
+    { breaks: 'turn.next', from: ' || plan.inputPaths.length > 0', to: '' },
+    { breaks: 'turn.next', from: 'plan.shared !== null || ', to: '' },
+    { breaks: 'turn.next', from: '  if (blocked !== null) return null\n', to: '' },
+    { breaks: 'turn.next', from: ' && pendingCalls(session).length === 0', to: '' },
+    { breaks: 'turn.next', from: "status === 'ACTIVE' && ", to: '' },
+    { breaks: 'turn.next.same-again', from: 'isSame && isUsable ?', to: 'isUsable ?' },
+    { breaks: 'turn.next.same-again', from: 'isBoundTo(session, prepared) && ', to: '' },
     {
       breaks: 'turn.prepared-request.bound-to-state',
       from: '    bound.control_revision === controlRevision &&\n',
@@ -251,7 +258,12 @@ export const serverSabotages: Bugs = {
       to: '',
     },
   ],
+  'packages/server/sql/functions/receive_2.sql': [
+    { breaks: 'turn.next', from: 'and e.request_id = p_request', to: "and e.request_id = ''" },
+    { breaks: 'turn.next', from: 'and r.prepared_request_id = p_request', to: "and r.prepared_request_id = ''" },
+  ],
   'packages/server/src/sessions/submit-receipts.ts': [
+    { breaks: 'turn.next', from: 'body.fence === before.state.fence && app.isInPlace', to: 'app.isInPlace' },
     {
       breaks: 'turn.receipt.argument-hash',
       from: 'argument_hash: receipt.argument_hash,',

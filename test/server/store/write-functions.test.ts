@@ -159,6 +159,21 @@ test('prepare refuses an id that was used or stored apart, and waits for no disk
   expect(await w.rowsOf(of)).toMatchObject({ session_heads: [{ prepared: null, narrowing: '{}' }] })
 })
 
+test('receive prepares a request, unless its id was used or stored apart', async () => {
+  const of = await w.createBoth()
+  expect(await w.propose(of, { extras: json({ superseded: { id: 'old', expiresAt: AT } }) })).toBe(true)
+  const next = { known: 'r2', ...head('r3'), ...event(3), prepared: '{"id":"new"}', narrowing: '{"n":1}' }
+  const before = await w.allRows(of)
+  expect(await w.receive(of, { ...next, request: 'req' })).toBe(false)
+  expect(await w.receive(of, { ...next, request: 'old' })).toBe(false)
+  expect(await w.allRows(of)).toEqual(before)
+  expect(await w.receive(of, { ...next, request: 'new' })).toBe(true)
+  expect(await w.rowsOf(of)).toMatchObject({ session_heads: [{ prepared: '{"id":"new"}', narrowing: '{"n":1}' }] })
+  const without = { known: 'r3', ...head('r4'), ...event(4), pending_call: 'other' }
+  expect(await w.receive(of, without)).toBe(true)
+  expect(await w.rowsOf(of)).toMatchObject({ session_heads: [{ prepared: '{"id":"new"}', narrowing: '{"n":1}' }] })
+})
+
 test('propose takes the request from where it lies, and writes what goes with the proposal', async () => {
   const of = await w.createBoth()
   const apart = { superseded: { id: 'toolless', expiresAt: AT } }

@@ -131,6 +131,10 @@ export function callWrites({ sql, tenantId }: Pick<Runtime, 'sql' | 'tenantId'>,
     ...event(2),
     pending_call: 'call',
     receipt: '{"pending_call_id":"call"}',
+    prepared: null,
+    narrowing: null,
+    request: null,
+    has_superseded: true,
   })
   const recordAs = call(record, { ...later, ...event(2), clears_prepared: false })
 

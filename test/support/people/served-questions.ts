@@ -347,7 +347,7 @@ export function createAskingService(contracts: readonly Contract[] = []) {
       }))
       const committed = state_version > state.stateVersion
       const reached = { results, committed, status, state_version, control_revision, labels }
-      return { ...reached, lease_until: lease(), ledger: ledger(held) }
+      return { ...reached, lease_until: lease(), ledger: ledger(held), next: null }
     },
     addLabel(id, body) {
       const held = sessionOf(id)

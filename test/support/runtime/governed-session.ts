@@ -21,7 +21,11 @@ export interface GovernedSession {
     calls: readonly ToolUse[],
     given?: Partial<RequestBody<Routes['propose']>>,
   ): Promise<Answer<Reply<Routes['propose']>>>
-  receipts(receipts: readonly Receipt[], fence?: number): Promise<Answer<Reply<Routes['submitReceipts']>>>
+  receipts(
+    receipts: readonly Receipt[],
+    fence?: number,
+    next?: RequestBody<Routes['submitReceipts']>['next'],
+  ): Promise<Answer<Reply<Routes['submitReceipts']>>>
   /** Preflight and proposal. Throws unless both are answered 200. */
   decide(calls: readonly ToolUse[], given?: Partial<RequestBody<Routes['propose']>>): Promise<Reply<Routes['propose']>>
   /** A whole turn in which every allowed call succeeds. */
@@ -88,8 +92,8 @@ export function attachSession(
         params,
         body: { prepared_request_id, fence: session.fence, response: responseOf(calls), ...body },
       }),
-    receipts: (receipts, fence = session.fence) =>
-      api.submitReceipts({ params, body: { fence, receipts: [...receipts] } }),
+    receipts: (receipts, fence = session.fence, next = undefined) =>
+      api.submitReceipts({ params, body: { fence, receipts: [...receipts], ...(next && { next }) } }),
     decide: async (calls, body) => {
       const prepared = expectStatus(await session.preflight(), 200).body
       if (prepared.outcome !== 'prepared') throw new Error(`preflight was blocked: ${prepared.reason}`)

@@ -32,16 +32,20 @@ export const remainingSchema = z.strictObject({
 })
 export type Remaining = z.infer<typeof remainingSchema>
 
+/** A tool that a request offers to the model. */
+export const requestedToolSchema = z.strictObject({
+  name: toolNameSchema,
+  kind: z.enum(['function', 'custom', 'provider']).default('function'),
+})
+/** What a prepared request is bound to. */
+export const boundSchema = z.strictObject({ state_version: z.int(), control_revision: z.int(), fence: z.int() })
+
 export const preflightBody = z.strictObject({
   /** Chosen by the client, so that a lost reply can be requested again. */
   prepared_request_id: idSchema,
   fence: z.int(),
   state_version: z.int().min(0),
-  tools: z
-    .array(
-      z.strictObject({ name: toolNameSchema, kind: z.enum(['function', 'custom', 'provider']).default('function') }),
-    )
-    .max(LIMITS.toolsPerPreflight),
+  tools: z.array(requestedToolSchema).max(LIMITS.toolsPerPreflight),
   provider: z.string().max(64).optional(),
   model: z.string().max(256).optional(),
   /** Values of the request at the paths that the plan's input_invariants read, by path; absent values are left out. */
@@ -50,7 +54,7 @@ export const preflightBody = z.strictObject({
 export const preflightPreparedSchema = z.strictObject({
   outcome: z.literal('prepared'),
   prepared_request_id: z.string(),
-  bound: z.strictObject({ state_version: z.int(), control_revision: z.int(), fence: z.int() }),
+  bound: boundSchema,
   expires_at: timeSchema,
   lease_until: timeSchema,
   allowed: z.array(z.string()),
@@ -238,10 +242,29 @@ export const receiptSchema = receiptFields.superRefine((receipt, { addIssue }) =
 })
 export type Receipt = z.infer<typeof receiptFields>
 
+/** The model call that is expected after the receipts. */
+export const nextRequestSchema = z.strictObject({
+  prepared_request_id: preflightBody.shape.prepared_request_id,
+  tools: preflightBody.shape.tools.min(1),
+  provider: preflightBody.shape.provider,
+  model: preflightBody.shape.model,
+})
+export type NextRequest = z.infer<typeof nextRequestSchema>
+
 export const receiptsBody = z.strictObject({
   fence: z.int(),
   receipts: z.array(receiptSchema).min(1).max(LIMITS.receiptsPerBatch),
+  /** Prepared in the same write, so that the next turn needs no preflight. */
+  next: nextRequestSchema.optional(),
 })
+export const preparedNextSchema = z.strictObject({
+  bound: boundSchema,
+  expires_at: timeSchema,
+  allowed: z.array(z.string()),
+  removed: z.array(narrowedToolSchema),
+  remaining: remainingSchema,
+})
+export type PreparedNext = z.infer<typeof preparedNextSchema>
 export const receiptResultSchema = z.strictObject({
   pending_call_id: z.string(),
   outcome: outcomeSchema,
@@ -260,5 +283,7 @@ export const receiptsReply = z.strictObject({
   labels: z.array(z.string()),
   lease_until: timeSchema,
   ledger: ledgerHeadSchema,
+  /** The request that was prepared, until it is used; null: send a preflight. */
+  next: preparedNextSchema.nullable(),
 })
 export type ReceiptsReply = z.infer<typeof receiptsReply>

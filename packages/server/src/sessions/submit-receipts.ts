@@ -17,6 +17,7 @@ import { findCalls, type KnownCall, type NewReceipt } from '../store/sessions/re
 import type { SessionChange } from '../store/sessions/session-change.js'
 import type { SessionRow } from '../store/sessions/session-row.js'
 import { holdersAmong, releaseResources } from '../workflows/held-resources.js'
+import { preparedBefore, prepareNext } from './prepared-request.js'
 import { awaitedCalls, type ReceiptBatch, sortReceipts } from './receipt-batch.js'
 import { contentOfReceipts } from './stored-content.js'
 
@@ -26,6 +27,7 @@ type Result = ReceiptsReply['results'][number]
 /**
  * Records execution evidence and resolves the calls it is about. The state advances when all calls of the step have an
  * outcome and one succeeded at the level that its contract requires. A receipt that was recorded gets the same reply again.
+ * The request of the next turn may be prepared in the same write.
  */
 export async function submitReceipts(
   ctx: Context,
@@ -40,20 +42,20 @@ export async function submitReceipts(
     const isPlain = body.fence === session.head.state.fence && ids.every((id) => awaited.has(id))
     if (!isPlain && !locked) return NEEDS_LOCK
     const calls = isPlain ? [] : await query((sql) => findCalls(sql, session, ids))
-    return judge(loaded, body, calls)
+    return judge(ctx, loaded, body, calls)
   })
 }
 
 type Judged = ChangeResult<ReceiptsReply> | typeof NEEDS_WORKFLOW_LOCK
 
-function judge(loaded: LoadedSession, body: Body, calls: readonly KnownCall[]): Judged {
+async function judge(ctx: Context, loaded: LoadedSession, body: Body, calls: readonly KnownCall[]): Promise<Judged> {
   const { session } = loaded
   const batch = sortReceipts(session, body, new Map(calls.map((call) => [call.pendingCallId, call])))
-  if (batch.fresh.length + batch.late.length === 0) return answerAgain(session, body, batch)
-  return record(loaded, body, batch)
+  if (batch.fresh.length + batch.late.length === 0) return answerAgain(loaded, body, batch)
+  return record(ctx, loaded, body, batch)
 }
 
-function record(loaded: LoadedSession, body: Body, batch: ReceiptBatch): Judged {
+async function record({ app }: Context, loaded: LoadedSession, body: Body, batch: ReceiptBatch): Promise<Judged> {
   const { session, plan, workflow } = loaded
   const { fixed, head: before } = session
   const fresh = batch.fresh.map(({ receipt }) => receipt)
@@ -92,13 +94,15 @@ function record(loaded: LoadedSession, body: Body, batch: ReceiptBatch): Judged 
   const after = { fixed, head, now: session.now }
   const changed = [...judged.argumentsChanged, ...changedBefore(batch)]
   if (changed.length > 0) return { change, refusal: argumentsChanged(after, changed) }
-  return {
-    change,
-    reply: replyOf(after, body, {
-      committed: committed || batch.repeated.some(({ stored }) => stored.committed),
-      results: [...judged.results, ...answersOf(batch)],
-    }),
-  }
+  // In a thread a request may be refused for the time that it takes, and evidence must not be.
+  const asked = body.fence === before.state.fence && app.isInPlace ? body.next : undefined
+  const next = asked === undefined ? null : await prepareNext(loaded, { session: after, plan }, asked)
+  const reply = replyOf(next === null ? after : { ...after, head: next.head }, body, {
+    committed: committed || batch.repeated.some(({ stored }) => stored.committed),
+    results: [...judged.results, ...answersOf(batch)],
+    next: next?.reply ?? null,
+  })
+  return { change: next === null ? change : { ...change, ...next.change, head: next.head }, reply }
 }
 
 /** A tool that ran with other arguments compromises the session; too many failures in a row kill it. */
@@ -115,11 +119,13 @@ function eventsOf(session: SessionRow, judged: ReturnType<typeof judgeReceipts>,
 }
 
 /** Nothing in the batch is new. */
-function answerAgain(session: SessionRow, body: Body, batch: ReceiptBatch): ChangeResult<ReceiptsReply> {
+function answerAgain(loaded: LoadedSession, body: Body, batch: ReceiptBatch): ChangeResult<ReceiptsReply> {
+  const { session } = loaded
   const changed = changedBefore(batch)
   if (changed.length > 0) throw argumentsChanged(session, changed)
   const committed = batch.repeated.some(({ stored }) => stored.committed)
-  return { reply: replyOf(session, body, { committed, results: answersOf(batch) }) }
+  const next = body.next === undefined ? null : preparedBefore(loaded, body.next)
+  return { reply: replyOf(session, body, { committed, results: answersOf(batch), next }) }
 }
 
 const changedBefore = (batch: ReceiptBatch) =>
@@ -150,7 +156,7 @@ function answersOf(batch: ReceiptBatch): Result[] {
 function replyOf(
   { head: { state, leaseUntil, ledger } }: SessionRow,
   { receipts }: Body,
-  { committed, results }: { committed: boolean; results: readonly Result[] },
+  { committed, results, next }: Pick<ReceiptsReply, 'committed' | 'next'> & { results: readonly Result[] },
 ): ReceiptsReply {
   return {
     results: receipts.map((receipt) => resultOf(results, receipt)),
@@ -161,6 +167,7 @@ function replyOf(
     labels: [...state.labels],
     lease_until: isoTime(leaseUntil),
     ledger,
+    next,
   }
 }
 

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import type { Receipt } from '@countersign/protocol'
 import fc from 'fast-check'
 import { expect } from 'vitest'
-import { receiptFor, type ToolUse } from '../../runtime/governed-session.js'
+import { ALL_TOOLS, receiptFor, type ToolUse } from '../../runtime/governed-session.js'
 import {
   BUDGET,
   command,
@@ -172,6 +172,7 @@ export const receipts = fc
     ),
     level: fc.constantFrom('executed' as const, 'executed' as const, 'reported' as const),
     isOldFence: fc.boolean(),
+    next: fc.boolean(),
   })
   .map((given) =>
     command(`receipts ${JSON.stringify(given)}`, async (model, real) => {
@@ -180,12 +181,22 @@ export const receipts = fc
       if (chosen.length === 0) return
       const fence = given.isOldFence && model.fence > 1 ? model.fence - 1 : model.fence
       const sent = chosen.map((call) => receiptOf(model, call, given))
-      const answer = await session.receipts(sent, fence)
+      const id = randomUUID()
+      const next = given.next ? { prepared_request_id: id, tools: ALL_TOOLS } : undefined
+      const answer = await session.receipts(sent, fence, next)
       if (given.what === 'unknown') {
         expect(answer.status).toBe(404)
         return
       }
       settle(model, sent, fence, answer)
+      // Not while the plan is new to the server; otherwise where a preflight would.
+      const prepared = answer.status === 200 ? answer.body.next : null
+      if (prepared === null) return
+      expect([refusalOf(model, fence), model.status, waiting(model)]).toEqual([null, 'ACTIVE', []])
+      const { version, control } = model
+      expect(prepared.bound).toEqual({ state_version: version, control_revision: control, fence })
+      model.requests.push({ id, version, control, fence, withTools: true, isUsed: false })
+      model.current = id
     }),
   )
 

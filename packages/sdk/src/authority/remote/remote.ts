@@ -24,6 +24,7 @@ import { createControls } from './controls.js'
 import { createLink, type LinkOptions } from './link.js'
 import { awayIn, liveIn, type Mode } from './mode.js'
 import { createOutbox } from './outbox.js'
+import { createPreparedAhead } from './prepared-ahead.js'
 
 export interface RemoteOptions extends LinkOptions {
   readonly onInDoubt: OnInDoubt | undefined
@@ -50,30 +51,40 @@ export function createRemote(options: RemoteOptions): Authority {
   const { exchange, live, move, fork, mirror, follow, assertRunning, whenOpened } = link
   const resolving = singleFlight(resolveDoubt)
   const askOnce = askAboutDoubt(onInDoubt, report)
+  const ahead = createPreparedAhead(isCertain)
   /** Requests that a control would make stale, were it sent now. */
   let prepared = 0
 
   const current = (): LocalSession => fork() ?? mirror()
   const saltOf: Authority['saltOf'] = (by) => (by === 'server' ? mirror() : current()).salt
 
+  /** Nothing is on its way to the server, and nothing may come from another process. */
+  function isCertain(): boolean {
+    return link.mode().is === 'open' && !controls.hasUnsent() && !isShared
+  }
+
   /** Once for all turns that wait. The program is asked once, even where the receipts must be sent again. */
   async function resolveDoubt(): Promise<void> {
     const doubt = live()
     if (doubt.is !== 'in_doubt') return
     const receipts = await askOnce(doubt.calls)
-    await exchange((server) => server.submit(receipts))
+    await exchange((server) => server.submit(receipts, null))
     if (live() === doubt) move({ event: 'doubt_resolved' })
   }
 
-  const submit = (receipts: readonly Receipt[]) =>
-    exchange(
-      (server, limits) => server.submit(receipts, limits),
-      ({ results }) => {
+  function submit(receipts: readonly Receipt[]) {
+    const asked = ahead.ask()
+    return exchange(
+      (server, limits) => server.submit(receipts, asked?.next ?? null, limits),
+      (reply) => {
         follow((session) => session.receive(receipts))
+        const { results } = reply
         // Evidence of a session that still takes calls is late only where it comes from a former holder.
         if (results.some(({ late }) => late)) link.noteStop('lost')
+        if (asked !== null) ahead.keep(asked, reply)
       },
     )
+  }
 
   /** A refusal is what the program should hear; anything else is one more sign that the server is away. */
   async function deliverReceipts(): Promise<void> {
@@ -98,7 +109,7 @@ export function createRemote(options: RemoteOptions): Authority {
     if (behind.unseen && seesAll) {
       const { pending } = await exchange((server) => server.load())
       const receipts = receiptsOfUnseen(pending, { outbox, request, salt: saltOf('server') })
-      if (receipts.length > 0) await exchange((server) => server.submit(receipts))
+      if (receipts.length > 0) await exchange((server) => server.submit(receipts, null))
     }
     const state = await exchange((server) => server.loadState())
     mirror().restore(state)
@@ -111,7 +122,7 @@ export function createRemote(options: RemoteOptions): Authority {
     for (let caughtUp = 0; ; caughtUp++) {
       try {
         await catchUp(request)
-        return await preflight(request)
+        return ahead.take(request) ?? (await preflight(request))
       } catch (error) {
         if (!(error instanceof ServiceRefusal) || !BEHIND.has(error.code) || caughtUp === CATCH_UPS) throw error
         const { pending: calls } = await exchange((server) => server.load())
@@ -145,6 +156,7 @@ export function createRemote(options: RemoteOptions): Authority {
     const mirrored = controls.hasUnsent() ? mirror().fork({ watches: local.watches }) : null
     const labels = controls.hasUnsentLabel()
     const used = { model: model ?? proposal.prepared.request.model, usage }
+    ahead.expect(proposal.prepared.request)
     const reply = await exchange(
       (server) => server.propose(proposal, used, onError === 'block' ? PATIENT : undefined),
       ({ decisions, proposal_id }) => {
@@ -158,6 +170,18 @@ export function createRemote(options: RemoteOptions): Authority {
       underControls(completeDecision(decision, plan, proposal, identity.asks), plan, own),
     )
     return { by: 'server', outcome: reply.outcome, decisions }
+  }
+
+  /** Where the session has moved on since the receipts that prepared the turn, the answer is judged as the session is now. */
+  async function judgeAsPrepared(proposal: ProposalRequest): Promise<ProposalVerdict> {
+    try {
+      return await judgeOnServer(proposal)
+    } catch (error) {
+      if (!isRefusal(error, 'PREPARED_REQUEST_STALE') || !ahead.prepared(proposal.prepared)) throw error
+      const again = await prepareOnServer(proposal.prepared.request)
+      if (again.outcome === 'blocked') throw error
+      return judgeOnServer({ ...proposal, prepared: again })
+    }
   }
 
   /** A prepared request has been used, or will not be. */
@@ -232,7 +256,7 @@ export function createRemote(options: RemoteOptions): Authority {
       assertRunning()
       if (proposal.prepared.by === 'local') return judgeHere(fork() ?? link.newFork(), proposal)
       try {
-        return await judgeOnServer(proposal)
+        return await judgeAsPrepared(proposal)
       } catch (error) {
         if (isConsumed(error) && proposal.read.calls.length === 0) {
           move({ event: 'diverged', unseen: false })
@@ -275,6 +299,7 @@ export function createRemote(options: RemoteOptions): Authority {
       // An exact mirror has what the server has, and what is already on its way there.
       if ('label' in change && live().is === 'open' && mirror().state().labels.includes(change.label)) return
       link.change((session) => session.restrict(change))
+      ahead.drop()
       controls.add(change)
       sendControlsSoon()
     },
@@ -329,8 +354,10 @@ const keptBack = (receipts: number): string =>
 const isAboutPeople = ({ question, approval }: Decision): boolean => question !== undefined || approval !== undefined
 
 /** The answer to an accepted proposal was lost. Where nothing was called, there was nothing to learn from it. */
-const isConsumed = (error: unknown): boolean =>
-  error instanceof ServiceRefusal && error.code === 'PREPARED_REQUEST_CONSUMED'
+const isConsumed = (error: unknown): boolean => isRefusal(error, 'PREPARED_REQUEST_CONSUMED')
+
+const isRefusal = (error: unknown, code: ServiceRefusal['code']): boolean =>
+  error instanceof ServiceRefusal && error.code === code
 
 function judgeHere(session: LocalSession, proposal: ProposalRequest): ProposalVerdict {
   return session.propose(proposal, { proposalId: `prp_${randomUUID()}`, pendingCallId: () => `pnd_${randomUUID()}` })

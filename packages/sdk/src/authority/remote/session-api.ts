@@ -3,6 +3,7 @@ import {
   type CompiledSession,
   type JsonValue,
   type LedgerHead,
+  type NextRequest,
   type PendingCallView,
   type PreflightReply,
   type ProposalReply,
@@ -43,7 +44,8 @@ export interface SessionApi {
   open(limits?: CallLimits): Promise<Opened>
   preflight(preparedRequestId: string, request: PreflightRequest, limits?: CallLimits): Promise<PreflightReply>
   propose(proposal: ProposalRequest, usage: ProposalUsage, limits?: CallLimits): Promise<ProposalReply>
-  submit(receipts: readonly Receipt[], limits?: CallLimits): Promise<ReceiptsReply>
+  /** The receipts may prepare the next turn. */
+  submit(receipts: readonly Receipt[], next: NextRequest | null, limits?: CallLimits): Promise<ReceiptsReply>
   claim(call: Pick<DecidedCall, 'pendingCallId' | 'argumentHash'>, claimId: string): Promise<void>
   addLabel(label: string, limits?: CallLimits): Promise<void>
   setFilter(tools: readonly string[] | null, limits?: CallLimits): Promise<void>
@@ -169,8 +171,8 @@ export function createSessionApi(options: SessionApiOptions): SessionApi {
       learn({ status, stateVersion: state_version, controlRevision: control_revision, ledger })
       return reply
     },
-    async submit(receipts, limits) {
-      const body = { fence: known.fence, receipts: [...receipts] }
+    async submit(receipts, next, limits) {
+      const body = { fence: known.fence, receipts: [...receipts], ...(next !== null && { next }) }
       const reply = await transport.call('submitReceipts', { params, body }, limits)
       const { status, state_version, control_revision, ledger } = reply
       learn({ status, stateVersion: state_version, controlRevision: control_revision, ledger })

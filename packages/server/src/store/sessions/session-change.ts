@@ -16,7 +16,7 @@ export interface SessionChange {
   readonly session: SessionRow
   /** The head as the change leaves it. */
   readonly head: SessionHead
-  /** Chained to the session's ledger. Only a prepared request has none. */
+  /** Chained to the session's ledger. Only a request that is prepared by itself has none. */
   readonly events: readonly NewEvent[]
   /** Set for a new session, with the plan that came along and the token that proves its principal. */
   readonly created?: { readonly upload: string | null; readonly token: UsedToken | null }

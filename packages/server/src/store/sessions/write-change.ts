@@ -31,9 +31,9 @@ export async function writeChange(sql: Queryable, change: SessionChange, proof?:
 function write(sql: Queryable, change: SessionChange, proof: KeyProof | undefined): Promise<boolean> {
   const { created, prepares, proposal, receipts } = change
   if (created !== undefined) return writeCreated(sql, change, created)
-  if (prepares !== undefined) return writePrepared(sql, change, { request: prepares, proof })
   if (proposal !== undefined) return writeProposal(sql, change, { proposal, proof })
   if (receipts !== undefined) return writeReceipts(sql, change, { receipts, proof })
+  if (prepares !== undefined) return writePrepared(sql, change, { request: prepares, proof })
   return writeRecord(sql, change, proof)
 }
 
@@ -46,7 +46,6 @@ function writePrepared(
 ): Promise<boolean> {
   const { session, head } = change
   const { fixed, head: before } = session
-  const { prepared, lastNarrowing: narrowing } = head
   return prepare(sql, {
     tenant: fixed.tenantId,
     session: fixed.sessionId,
@@ -56,8 +55,8 @@ function writePrepared(
     revision: head.revision,
     lease_until: head.leaseUntil,
     facts: factsText(head, session.now),
-    prepared: prepared === null || prepared === before.prepared ? null : textOf(prepared),
-    narrowing: narrowing === null || narrowing === before.lastNarrowing ? null : textOf(narrowing),
+    prepared: changedPrepared(before, head),
+    narrowing: changedNarrowing(before, head),
     request: request.id,
     has_superseded: before.hasSuperseded,
     extras: extrasOf(change, NONE),
@@ -131,6 +130,10 @@ function writeReceipts(
     hash: event.hash,
     pending_call: receipt?.pending_call_id ?? null,
     receipt: receipt === undefined ? null : JSON.stringify(receipt),
+    prepared: changedPrepared(before, head),
+    narrowing: changedNarrowing(before, head),
+    request: change.prepares?.id ?? null,
+    has_superseded: before.hasSuperseded,
     extras: extrasOf(change, { events, receipts: others, content: change.content }),
   })
 }
@@ -216,6 +219,10 @@ const changedState = ({ state: before }: SessionHead, { state }: SessionHead): s
   state === before ? null : stateText(state)
 const changedRecent = ({ state: before }: SessionHead, { state }: SessionHead): string | null =>
   state.recent === before.recent ? null : textOf(state.recent)
+const changedPrepared = (before: SessionHead, { prepared }: SessionHead): string | null =>
+  prepared === null || prepared === before.prepared ? null : textOf(prepared)
+const changedNarrowing = (before: SessionHead, { lastNarrowing: narrowing }: SessionHead): string | null =>
+  narrowing === null || narrowing === before.lastNarrowing ? null : textOf(narrowing)
 
 function eventsOf({ events: [first, ...further] }: SessionChange): [NewEvent, ...NewEvent[]] {
   if (first === undefined) throw new Error('a change of a session has no event')

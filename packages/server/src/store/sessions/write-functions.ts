@@ -17,6 +17,7 @@ const EVENT = {
   prev_hash: 'text',
   hash: 'text',
 } as const
+const PREPARED = { prepared: 'text', narrowing: 'text', request: 'text', has_superseded: 'boolean' } as const
 const EXTRAS = { extras: 'json' } as const
 
 export const createSession = databaseFunction(
@@ -31,10 +32,7 @@ export const prepare = databaseFunction(
     ...SESSION,
     ...GUARD,
     ...HEAD,
-    prepared: 'text',
-    narrowing: 'text',
-    request: 'text',
-    has_superseded: 'boolean',
+    ...PREPARED,
     ...EXTRAS,
   },
   'boolean',
@@ -61,8 +59,18 @@ export const propose = databaseFunction(
 )
 
 export const receive = databaseFunction(
-  'receive',
-  { ...SESSION, ...GUARD, ...HEAD, ...STATE, ...EVENT, pending_call: 'text', receipt: 'text', ...EXTRAS },
+  'receive_2',
+  {
+    ...SESSION,
+    ...GUARD,
+    ...HEAD,
+    ...STATE,
+    ...EVENT,
+    pending_call: 'text',
+    receipt: 'text',
+    ...PREPARED,
+    ...EXTRAS,
+  },
   'boolean',
 )
 
