@@ -125,7 +125,7 @@ test('the agent of the tutorial runs against its scripted model and prints what 
     const withoutRemedy = (text: string) =>
       text
         .split('\n')
-        .map((line) => line.replace(/(envelope_violation\.|session: ses_).*/, '$1'))
+        .map((line) => line.replace(/(envelope_violation\.|session: ses_|"amount":400\} -> ).*/, '$1'))
         .filter((line) => line.trim() !== '')
     expect(withoutRemedy(output)).toEqual(withoutRemedy(shown?.text ?? ''))
     expect(output).toContain('at most')

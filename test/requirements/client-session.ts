@@ -11,6 +11,7 @@ export const clientSession = {
   'session.kill.not-held': 'kill() in a process that was refused the session does not stop it for its holder, and a diagnostic says so',
   'session.other-contracts': 'a process whose contracts are others than those of a session is refused it, and does not take it from its holder',
   'session.add-label': 'addLabel() adds a label that stays',
+  'session.quote': 'a text that quote() marks is not the word of the user for rules about sources, wherever a message of the user holds it',
   'session.get-state': 'getState() returns the state snapshot',
   'session.get-health': 'getHealth() returns the health snapshot',
   'session.get-last-narrowing': 'getLastNarrowing() returns the latest narrowing',

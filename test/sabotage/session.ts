@@ -24,6 +24,8 @@ export const sessionSabotages: Bugs = {
     },
   ],
   'packages/sdk/src/clients/conversations.ts': [
+    { breaks: 'session.quote', from: "text.replaceAll(quote, '\\n')", to: "text.replaceAll(quote, '')" },
+    { breaks: 'session.quote', from: 'b.length - a.length', to: 'a.length - b.length' },
     {
       breaks: 'guarantee.sources.refused-twice',
       from: "if (verdict === 'allow') sawCall(",

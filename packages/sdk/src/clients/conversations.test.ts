@@ -30,7 +30,7 @@ proves(
   () => {
     const conversations = createConversations()
     const remedy = `No contract covers the tool "${FOUND}".`
-    conversations.wrote(remedy)
+    conversations.quoted(remedy)
     const seen = (text: string) => {
       const messages: MessageView[] = [{ role: 'user', text, callId: null, calls: [] }]
       const flows = conversations.open({ messages, previousResponseId: null }).answered(SENDING, null)
@@ -40,6 +40,21 @@ proves(
     expect(seen(`Answer ${FOUND}.\n${remedy}`)).toEqual(['user'])
   },
 )
+
+proves('session.quote', 'what stands around a quoted text is the word of the user, and never one word', () => {
+  const conversations = createConversations()
+  const mail = `Pay, or write to ${FOUND}.`
+  conversations.quoted('write')
+  conversations.quoted(mail)
+  const seen = (text: string) => {
+    const messages: MessageView[] = [{ role: 'user', text, callId: null, calls: [] }]
+    const { calls } = conversations.open({ messages, previousResponseId: null }).answered(SENDING, null)
+    return calls[0]?.leaves[0]?.sources.map((source) => source.seen)
+  }
+  expect(seen(`Answer this mail: ${mail}`)).toEqual([])
+  expect(seen(`Answer ${FOUND}: ${mail}`)).toEqual(['user'])
+  expect(seen(FOUND.replace('@', `@${mail}`))).toEqual([])
+})
 
 proves('guarantee.sources.refused-twice', 'what a call carried counts if it ran, and its result if it is one', () => {
   expect(seenAfter('allow', {})).toEqual(['cell'])

@@ -22,8 +22,8 @@ import type { MessageCall, MessageView, Provider, RequestView } from '../provide
 export interface Conversations {
   /** Finds the conversation of a request, or starts one, and takes in what the request brings that is new. */
   open(request: ConversationRequest): OpenRequest
-  /** A text that the SDK adds to a message of the user: it quotes the model, and is not what the user said. */
-  wrote(text: string): void
+  /** A text in messages of the user that is not what the user said: the SDK quotes the model, or the program a document. */
+  quoted(text: string): void
 }
 
 export interface ConversationRequest extends Pick<RequestView, 'previousResponseId'> {
@@ -51,7 +51,7 @@ const MEMORY = {
   responses: 1_000,
   conversations: 64,
   callsPerConversation: 1_000,
-  ownTexts: 16,
+  quotes: 1_000,
 } as const
 
 /** What was decided about a call by its id; null if unknown here. */
@@ -66,7 +66,9 @@ export function createConversations(key: string | null = null, verdictOf: Verdic
   const prefixes = boundedMap<string, { id: string; answered: boolean }>(MEMORY.prefixes)
   const responses = boundedMap<string, string>(MEMORY.responses)
   const conversations = boundedMap<string, Conversation>(MEMORY.conversations)
-  let ownTexts: readonly string[] = []
+  let newest: readonly string[] = []
+  /** The longest first: one may hold another. */
+  let quotes: readonly string[] = []
   const newId = createIds()
 
   /** Null when the request continues nothing that is known. */
@@ -80,16 +82,19 @@ export function createConversations(key: string | null = null, verdictOf: Verdic
     return null
   }
 
-  const withoutOwn = (message: MessageView): MessageView => {
-    if (message.role !== 'user' || ownTexts.length === 0) return message
+  const withoutQuotes = (message: MessageView): MessageView => {
+    if (message.role !== 'user' || quotes.length === 0) return message
     let { text } = message
-    for (const own of ownTexts) text = text.replaceAll(own, '')
+    // What stood on both sides must not become one word.
+    for (const quote of quotes) text = text.replaceAll(quote, '\n')
     return { ...message, text }
   }
 
   return {
-    wrote: (text) => {
-      if (text !== '' && !ownTexts.includes(text)) ownTexts = [...ownTexts, text].slice(-MEMORY.ownTexts)
+    quoted: (text) => {
+      if (text.trim() === '' || newest.includes(text)) return
+      newest = [...newest, text].slice(-MEMORY.quotes)
+      quotes = newest.toSorted((a, b) => b.length - a.length)
     },
     open: (request) => {
       // The system text often changes from call to call in one conversation.
@@ -102,7 +107,7 @@ export function createConversations(key: string | null = null, verdictOf: Verdic
       conversations.set(id, conversation)
       const known = remembered === undefined ? 0 : (found?.known ?? 0)
       for (let at = known; at < messages.length; at += 1) {
-        takeIn(conversation, withoutOwn(messages[at] as MessageView), verdictOf)
+        takeIn(conversation, withoutQuotes(messages[at] as MessageView), verdictOf)
       }
       const last = hashes.at(-1) ?? ''
       if (last !== '') prefixes.set(last, { id, answered: false })

@@ -13,6 +13,11 @@ export function checkToolFilter(tools: unknown): asserts tools is readonly strin
   throw new ReplayConfigError(`narrow takes an array of tool names, not ${shown(tools)}`, null)
 }
 
+/** Checks the argument of `session.quote`. */
+export function checkText(text: unknown): asserts text is string {
+  if (typeof text !== 'string') throw new ReplayConfigError(`quote takes a text, not ${shown(text)}`, null)
+}
+
 /** Checks the argument of `session.addTools`. */
 export function checkExecutors(tools: unknown): asserts tools is ToolMap {
   const problem = executors.problem(tools)

@@ -7,7 +7,7 @@ import type { HealthSnapshot } from '../base/health-snapshot.js'
 import { answerQuestion } from '../calls/answer-question.js'
 import { type ToolRun, type WrappedTool, wrapTools } from '../calls/invoke.js'
 import { type Settlement, settleCall } from '../calls/settle.js'
-import { checkExecutors, checkLabel, checkToolFilter } from '../options/check-arguments.js'
+import { checkExecutors, checkLabel, checkText, checkToolFilter } from '../options/check-arguments.js'
 import type { NarrowResult, ToolInvocation, ToolMap } from '../options/replay-options.js'
 import { governorOf } from '../turn/run-turn.js'
 import { type BatchOptions, type CallBatches, createCallBatches, type ShownCall } from './call-batches.js'
@@ -262,6 +262,16 @@ export class Session<Tools = SomeTools> {
   addLabel(label: string): void {
     checkLabel(label)
     this.#context.authority().control({ label })
+  }
+
+  /**
+   * Marks a text that your program puts into messages of the user and that the user did not write: a mail, a page, a
+   * retrieved passage. What it says is then no source `user` for rules. Returns the text; put it in as it is.
+   */
+  quote(text: string): string {
+    checkText(text)
+    this.#context.conversations.quoted(text)
+    return text
   }
 
   /** Allows only these tools, until `widen()` is called. */

@@ -157,7 +157,7 @@ export function beginTurn(session: SessionContext, provider: Provider, options: 
       // People are asked: the model has nothing to do better.
       if (result.error instanceof ReplayParkedError || retries-- === 0) throw result.error
       const { blocked } = result.error.decision
-      session.conversations.wrote(explainToModel(blocked))
+      session.conversations.quoted(explainToModel(blocked))
       return { action: 'retry', request: requestAgain(answer, blocked) }
     }
     // From here on wrapped tools may run these calls.
