@@ -1,61 +1,16 @@
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { afterAll, beforeAll, expect } from 'vitest'
-import { readConfig } from '../../packages/server/src/base/config.js'
-import { connect } from '../../packages/server/src/postgres/connect.js'
-import type { Sql } from '../../packages/server/src/postgres/sql.js'
-import {
-  type EmbeddedPostgres,
-  startEmbeddedPostgres,
-} from '../../packages/server/src/process/embedded-postgres/start-embedded-postgres.js'
-import { createTenant } from '../../packages/server/src/process/operator.js'
-import { apiOverAll, type Claims, goOn, judge, openClaims, work } from '../cluster/load.js'
+import { expect } from 'vitest'
+import { type Claims, goOn, judge, openClaims, work } from '../cluster/load.js'
 import { PATIENCE_MS, rounds } from '../support/data/rounds.js'
 import { checkSharedCounts } from '../support/model/shared-counts-checker.js'
-import { buildOnce, type Command, countersign } from '../support/process/command-line.js'
+import { withKillableProcesses } from '../support/process/killable-processes.js'
 import { proves } from '../support/proves.js'
 import { LOOKUP } from '../support/runtime/governed-session.js'
 import { exportOf } from '../support/runtime/ledger-export.js'
 import { HELP_DESK, planOf } from '../support/runtime/plans.js'
 
-/** A durable PostgreSQL of its own and the service in a process of its own: both can be killed. */
-let folder: string
-let postgres: EmbeddedPostgres
-let sql: Sql
-let key: string
-beforeAll(async () => {
-  buildOnce()
-  folder = await mkdtemp(join(tmpdir(), 'countersign-crash-'))
-  postgres = await startEmbeddedPostgres({ dataFolder: folder })
-  const tenant = await createTenant('crash', 'scale', readConfig({ DATABASE_URL: postgres.url }))
-  key = tenant.key
-  sql = connect({ url: postgres.url }, { max: 2 })
-  service = await startService()
-})
-afterAll(async () => {
-  service.command.child.kill('SIGTERM')
-  await service.command.ended
-  await sql.end({ timeout: 1 })
-  await postgres.stop()
-  await rm(folder, { recursive: true, force: true })
-})
-
-interface Service {
-  command: Command
-  origin: string
-}
-/** Starting takes seconds: the tests go on with the one that runs. */
-let service: Service
-
-async function startService(): Promise<Service> {
-  const quotas = JSON.stringify({ scale: { write: 1e8, read: 1e8, evidence: 1e8 } })
-  const env = { DATABASE_URL: postgres.url, COUNTERSIGN_QUOTAS: quotas, COUNTERSIGN_LOG_LEVEL: 'error' }
-  const command = countersign(['start', '--port', '0'], env)
-  const [, origin = ''] = await command.says(/is running at (http\S+)/)
-  return { command, origin }
-}
+/** Its start takes seconds: the tests go on with the one that runs. */
+const service = withKillableProcesses()
 
 /** What the sessions reserve is counted together, too: by a limit that they never reach. */
 const plan = planOf(HELP_DESK, {
@@ -63,10 +18,8 @@ const plan = planOf(HELP_DESK, {
 })
 
 /** Six clients, each with a session. */
-const openSessions = (agent: string): Promise<Claims[]> => {
-  const api = apiOverAll(() => [service.origin], key)
-  return Promise.all(Array.from({ length: 6 }, () => openClaims(api, { plan, agent })))
-}
+const openSessions = (agent: string): Promise<Claims[]> =>
+  Promise.all(Array.from({ length: 6 }, () => openClaims(service.api, { plan, agent })))
 
 /** Waits until every client has got the acknowledgement of so many more receipts. */
 async function untilMoreAcknowledged(all: readonly Claims[], more: number): Promise<void> {
@@ -75,16 +28,16 @@ async function untilMoreAcknowledged(all: readonly Claims[], more: number): Prom
   const patienceEnds = Date.now() + 200_000
   while (all.some(isBehind)) {
     if (Date.now() > patienceEnds)
-      throw new Error(`clients are not served any more; the service said:\n${service.command.output()}`)
+      throw new Error(`clients are not served any more; the service said:\n${service.output()}`)
     await sleep(10)
   }
 }
 
 async function expectEverythingStored(all: readonly Claims[]): Promise<void> {
-  expect(await judge(all, sql)).toMatchObject({ lost: 0, usedTwice: 0, problems: [] })
+  expect(await judge(all, service.sql)).toMatchObject({ lost: 0, usedTwice: 0, problems: [] })
   const exports = await Promise.all(all.map(({ session }) => exportOf(session.api, session.sessionId)))
   // A proposal and what it took of a limit are one write: a crash leaves both or neither.
-  expect(await checkSharedCounts(sql, exports)).toEqual([])
+  expect(await checkSharedCounts(service.sql, exports)).toEqual([])
 }
 
 proves(
@@ -96,9 +49,7 @@ proves(
       let over = false
       const working = all.map((claims) => work(claims, () => over))
       await untilMoreAcknowledged(all, 20)
-      service.command.child.kill('SIGKILL')
-      await service.command.ended
-      service = await startService()
+      await service.killService()
       await untilMoreAcknowledged(all, 2)
       over = true
       await Promise.all(working)
@@ -106,9 +57,7 @@ proves(
     // At rest, a crash changes nothing at all.
     const load = () => Promise.all(all.map(({ session }) => session.load()))
     const before = await load()
-    service.command.child.kill('SIGKILL')
-    await service.command.ended
-    service = await startService()
+    await service.killService()
     expect(await load()).toEqual(before)
     await expectEverythingStored(all)
   },
@@ -124,9 +73,7 @@ proves(
       let over = false
       const working = all.map((claims) => work(claims, () => over))
       await untilMoreAcknowledged(all, 20)
-      const pid = postgres.pid()
-      process.kill(pid, 'SIGKILL')
-      while (postgres.pid() === pid) await sleep(50)
+      await service.killPostgres()
       await untilMoreAcknowledged(all, 2)
       over = true
       await Promise.all(working)

@@ -137,9 +137,10 @@ export const askingSabotages: Bugs = {
   'packages/sdk/src/session/questions.ts': [
     {
       breaks: 'ask.resume',
-      from: "if (state !== 'approved') return",
+      from: "if (state !== 'approved' && !isAllowedHere) return",
       to: "if (state === 'waiting') return",
     },
+    { breaks: 'ask.resume', from: "state === 'used' && session.calls", to: 'false && session.calls' },
   ],
   'packages/sdk/src/session/propose-again.ts': [
     { breaks: 'ask.own-question-survives', from: ', unanswered: true })', to: ' })' },

@@ -18,6 +18,8 @@ export const asking = {
     'A label or filter that is set during a turn blocks a call that asks people, approved or not, as it blocks any other; what only the label asks, the next turn asks',
   'ask.withdraw': '`session.withdraw` ends a question of the holder; a decided one is refused as `QUESTION_DECIDED`',
   'ask.lost-replies': 'A lost reply to any request of a question loses no answer and runs nothing twice',
+  'ask.kill-points':
+    'Killed with -9 at any point between question and receipt, client, gateway, service and PostgreSQL lose no answer, use none twice, and run no call without its answer or twice',
   'ask.diagnostics': 'Diagnostics say that people are asked, have answered, cannot be asked or were not reached',
   'ask.kill': 'A kill ends the wait for people',
   'ask.frameworks':

@@ -11,10 +11,10 @@ export interface PostgresProxy {
   cut(): void
   resume(): void
   /**
-   * Keeps the next statement whose text is like this, or the answer to it once it was done, and all that follows on its
-   * connection. Resolves when that is so.
+   * Keeps the next statement whose text is like this, or the answer to it once it was done, or the answer to the COMMIT of
+   * its transaction, and all that follows on its connection. Resolves when that is so.
    */
-  hold(text: RegExp, what: 'request' | 'answer'): Promise<void>
+  hold(text: RegExp, what: Held): Promise<void>
   /** Waits for no statement any more. What was kept stays so. */
   release(): void
   /** From now on the answer to the next COMMIT, or to the next statement outside a transaction, is never delivered. */
@@ -22,8 +22,12 @@ export interface PostgresProxy {
   close(): Promise<void>
 }
 
+export type Held = 'request' | 'answer' | 'commit'
+
 const EXECUTE = 'E'.charCodeAt(0)
 const QUERY = 'Q'.charCodeAt(0)
+const PARSE = 'P'.charCodeAt(0)
+const BIND = 'B'.charCodeAt(0)
 
 /** A proxy before PostgreSQL that knows enough of its protocol to count statements, and that can fail in bad moments. */
 export async function startPostgresProxy(databaseUrl: string): Promise<PostgresProxy> {
@@ -32,7 +36,7 @@ export async function startPostgresProxy(databaseUrl: string): Promise<PostgresP
   let executed = 0
   let isCut = false
   let losing = false
-  let held: { readonly text: RegExp; readonly what: 'request' | 'answer'; readonly done: () => void } | null = null
+  let held: { readonly text: RegExp; readonly what: Held; readonly done: () => void } | null = null
   let awaited: { readonly executed: number; readonly act: () => void } | null = null
   const server = createServer((client) => {
     if (isCut) {
@@ -43,10 +47,9 @@ export async function startPostgresProxy(databaseUrl: string): Promise<PostgresP
     let isDeaf = false
     let isHeld = false
     let heldAnswer: (() => void) | null = null
+    let committing: (() => void) | null = null
     let isSilent = false
-    const count = countMessages((type) => {
-      if (type === EXECUTE || type === QUERY) executed += 1
-    })
+    const read = readStatements()
     for (const [socket, other] of [
       [client, upstream],
       [upstream, client],
@@ -61,16 +64,18 @@ export async function startPostgresProxy(databaseUrl: string): Promise<PostgresP
     }
     client.on('data', (chunk) => {
       const before = executed
-      if (held?.text.test(chunk.toString('latin1'))) {
-        if (held.what === 'answer') heldAnswer = held.done
-        else {
-          isHeld = true
-          held.done()
-        }
+      const { texts, sent } = read(chunk)
+      if (committing !== null && texts.some((text) => /^commit\b/i.test(text))) heldAnswer = committing
+      const wanted = held
+      if (wanted !== null && texts.some((text) => wanted.text.test(text))) {
+        if (wanted.what === 'commit') committing = wanted.done
+        if (wanted.what === 'answer') heldAnswer = wanted.done
+        isHeld = wanted.what === 'request'
+        if (isHeld) wanted.done()
         held = null
       }
       if (isHeld) return
-      count(chunk)
+      executed += sent
       if (heldAnswer !== null && executed > before) isSilent = true
       if (awaited !== null && executed >= awaited.executed) {
         const { act } = awaited
@@ -126,18 +131,32 @@ export async function startPostgresProxy(databaseUrl: string): Promise<PostgresP
   }
 }
 
-/** Walks the frontend messages: first one without a type, then a type byte and a length each. */
-function countMessages(found: (type: number) => void): (chunk: Buffer) => void {
+/**
+ * Walks the frontend messages: first one without a type, then a type byte and a length each. Gives the texts of the
+ * statements that begin in a chunk, also of those that were prepared before, and how many are executed.
+ */
+function readStatements(): (chunk: Buffer) => { readonly texts: readonly string[]; readonly sent: number } {
+  const prepared = new Map<string, string>()
   let rest: Buffer = Buffer.alloc(0)
   let started = false
   return (chunk) => {
+    const texts: string[] = []
+    let sent = 0
     rest = rest.length === 0 ? chunk : Buffer.concat([rest, chunk])
     for (;;) {
       const header = started ? 5 : 4
-      if (rest.length < header) return
+      if (rest.length < header) return { texts, sent }
       const length = rest.readUInt32BE(started ? 1 : 0) + (started ? 1 : 0)
-      if (rest.length < length) return
-      if (started) found(rest[0] ?? 0)
+      if (rest.length < length) return { texts, sent }
+      const type = started ? rest[0] : null
+      if (type === EXECUTE || type === QUERY) sent += 1
+      if (type === QUERY || type === PARSE || type === BIND) {
+        const end = rest.indexOf(0, header)
+        const first = rest.toString('latin1', header, end)
+        const second = rest.toString('latin1', end + 1, rest.indexOf(0, end + 1))
+        if (type === PARSE) prepared.set(first, second)
+        else texts.push(type === QUERY ? first : (prepared.get(second) ?? ''))
+      }
       started = true
       rest = rest.subarray(length)
     }

@@ -465,6 +465,21 @@ describe('a question', () => {
     expect(ran).toHaveLength(1)
   })
 
+  proves('ask.resume', 'is resumed again where the service could not say whether its call was free', async () => {
+    const at = service()
+    const { session, turn, ran } = start(at)
+    await turn('c1', { amount: 900 })
+    const id = at.questions('ses_1')[0]?.question_id ?? ''
+    at.answer('ses_1', { decision: 'approve' })
+    at.loseReplies('claimCall', 99)
+    await expect(session.resume(id)).rejects.toThrow('could not say whether the call is free to run')
+    expect(ran).toEqual([])
+    at.loseReplies('claimCall', 0)
+    expect(await session.resume(id)).toMatchObject({ ran: true })
+    expect(await session.resume(id)).toMatchObject({ ran: false })
+    expect(ran).toEqual([{ amount: 900 }])
+  })
+
   proves('ask.resume', 'outlives a process that was killed between question and answer', async () => {
     const at = service()
     const { id } = await ask(at)

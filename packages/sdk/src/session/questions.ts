@@ -1,6 +1,7 @@
 import { expiredText, refusedText, usedText, waitingText, withdrawnText } from '@countersign/engine'
 import type { BlockReason, JsonValue, QuestionCause, QuestionState, SessionQuestion } from '@countersign/protocol'
 import { blockedDecision } from '../authority/blocked-decision.js'
+import type { OpenCall } from '../authority/open-calls.js'
 import { type ParkedQuestion, ReplayConfigError, ReplayContractError, ReplayParkedError } from '../base/errors.js'
 import { invoke, type ToolRun } from '../calls/invoke.js'
 import type { ToolInvocation } from '../options/replay-options.js'
@@ -114,9 +115,16 @@ export async function resumeQuestion(
 ): Promise<ResumedCall> {
   const { tool_name: toolName, call_id: callId, question_id, state, arguments: args, asked_arguments } = question
   const named = { callId, toolName }
-  if (state !== 'approved') return { ...named, ...notRun(question, session) }
+  const isItsCall = (call: OpenCall): boolean => call.pendingCallId === question.pending_call_id
+  // Allowed before, in this process; the service could not say then whether it was free to run.
+  const isAllowedHere = state === 'used' && session.calls.allowed().some(isItsCall)
+  if (state !== 'approved' && !isAllowedHere) return { ...named, ...notRun(question, session) }
   if (given.run === undefined && session.settings.tools?.has(toolName) !== true) throw noExecutor(toolName)
   if (args === null) throw erased(question_id)
+  // The program says by the model's arguments which call it means.
+  const meant = { callId, args: asked_arguments ?? args, ...(given.tool === undefined && { tool: toolName }) }
+  const own = { ...given, ...meant, exclusive: true }
+  if (isAllowedHere) return { ...named, ...(await invoke(session, own)) }
   const onDecided = (decided: DecidedAnswer): void => void session.verdicts.take(decided, session.approver)
   const changed = new Map(asked_arguments === null ? [] : [[callId, asked_arguments]])
   const again = { redeems: new Map([[callId, question_id]]), changed }
@@ -126,14 +134,7 @@ export async function resumeQuestion(
   const asked = await turn.prepare({ model: 'resume', tools: [toolName], messages: [] })
   if (asked.said !== null) return { ...named, ...blockedBy(question, asked.said.reason, asked.said.text, session) }
   await turn.judge(asked, whole({ tool_calls: [{ id: callId, name: toolName, arguments: args }] }))
-  // The program says by the model's arguments which call it means.
-  const own = {
-    ...given,
-    args: asked_arguments ?? args,
-    exclusive: true,
-    ...(given.tool === undefined && { tool: toolName }),
-  }
-  return { ...named, ...(await invoke(session, { ...own, callId })) }
+  return { ...named, ...(await invoke(session, own)) }
 }
 
 const PROVIDER = neutralProvider('countersign')
