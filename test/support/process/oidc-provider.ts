@@ -21,27 +21,40 @@ export interface LoopbackOidc {
   close(): Promise<void>
 }
 
-/** A certified OpenID provider on loopback, whose people sign in by their subject and any password. */
-export async function startOidcProvider(redirectUri: string): Promise<LoopbackOidc> {
+/**
+ * A certified OpenID provider on loopback, whose people sign in by their subject and any password. Where it sends them back
+ * may be known only when the first one comes.
+ */
+export async function startOidcProvider(redirectUri: string | (() => string)): Promise<LoopbackOidc> {
   const accounts = new Map<string, OidcAccount>()
   const [clientId, clientSecret] = ['countersign', 'a client secret of a test']
   let isAway = false
   let answer: ReturnType<Provider['callback']> | null = null
   const server = createServer((incoming, outgoing) => {
-    if (isAway || answer === null) outgoing.writeHead(503).end()
+    answer ??= createProvider().callback()
+    if (isAway) outgoing.writeHead(503).end()
     else answer(incoming, outgoing)
   })
   await new Promise<void>((done) => server.listen(0, '127.0.0.1', done))
   const issuer = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
-  const provider = new Provider(issuer, {
-    clients: [{ client_id: clientId, client_secret: clientSecret, redirect_uris: [redirectUri] }],
-    claims: { openid: ['sub'], email: ['email', 'email_verified'], profile: ['name', 'groups'] },
-    findAccount: async (_: unknown, sub: string) => ({ accountId: sub, claims: () => ({ sub, ...accounts.get(sub) }) }),
-    cookies: { keys: ['a cookie key of a test'] },
-    pkce: { required: () => true },
-    ttl: { AccessToken: 60, AuthorizationCode: 60, IdToken: 60, Interaction: 60, Session: 60, Grant: 60 },
-  })
-  answer = provider.callback()
+  const createProvider = () =>
+    new Provider(issuer, {
+      clients: [
+        {
+          client_id: clientId,
+          client_secret: clientSecret,
+          redirect_uris: [typeof redirectUri === 'string' ? redirectUri : redirectUri()],
+        },
+      ],
+      claims: { openid: ['sub'], email: ['email', 'email_verified'], profile: ['name', 'groups'] },
+      findAccount: async (_: unknown, sub: string) => ({
+        accountId: sub,
+        claims: () => ({ sub, ...accounts.get(sub) }),
+      }),
+      cookies: { keys: ['a cookie key of a test'] },
+      pkce: { required: () => true },
+      ttl: { AccessToken: 60, AuthorizationCode: 60, IdToken: 60, Interaction: 60, Session: 60, Grant: 60 },
+    })
   return {
     issuer,
     clientId,

@@ -201,7 +201,7 @@ export const SETTINGS = {
     env: 'COUNTERSIGN_LEDGER_KEYS',
     flag: 'ledger-keys',
     default: null,
-    help: 'comma-separated Ed25519 keys for ledger heads (`countersign ledger-key`); the first signs, the others are former ones',
+    help: 'comma-separated Ed25519 keys for ledger heads (`countersign ledger-key new`); the first signs, the others are former ones',
     parse: ledgerKeys,
   }),
   scryptCost: setting({

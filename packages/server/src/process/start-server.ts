@@ -66,7 +66,7 @@ export interface RunningServer {
 
 const NO_LEDGER_KEY =
   'COUNTERSIGN_LEDGER_KEYS is not set: heads of ledgers are not signed, so who can write to the database can rewrite the ' +
-  'past unnoticed. Make a key with `countersign ledger-key`'
+  'past unnoticed. Make a key with `countersign ledger-key new`'
 
 const FINISH_TIMEOUT_MS = 10_000
 

@@ -39,7 +39,7 @@ export function welcome({ url, config, demo, byNpmStart }: Welcome): string[] {
 /** The address programs use by default. */
 const DEFAULT_URL = `http://${SETTINGS.host.default}:${SETTINGS.port.default}`
 
-const step = (command: string, what: string): string => `  ${command.padEnd(36)} ${what}`
+const step = (command: string, what: string): string => `  ${command.padEnd(35)}  ${what}`
 
 const DEMO = 'an agent serves three customers; run it in a second terminal'
 

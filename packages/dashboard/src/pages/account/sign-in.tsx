@@ -19,7 +19,7 @@ const PROBLEMS: ReadonlyMap<string, string> = new Map([
   ['disabled', 'Your account is disabled. An owner of your organisation can enable it.'],
   ['address_taken', 'Your address has an account already. Sign in to it, then add the provider under Account.'],
   ['address_unverified', 'The provider has not verified your address. Verify it there, then sign in again.'],
-  ['last_owner', 'The provider would take the role from the last owner. Make another member an owner first.'],
+  ['last_owner', 'Your organisation would have no owner then. An owner has to sign in first.'],
 ])
 
 /** Where it is not known how one signs in here, the password is asked for: the server says what is wrong with that. */
