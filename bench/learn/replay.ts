@@ -1,4 +1,4 @@
-import { backtestSession, type PastTurn, type Plan } from '@countersign/engine'
+import { backtestSession, type CallComparison, type PastTurn, type Plan } from '@countersign/engine'
 import type { JsonValue } from '@countersign/protocol'
 import type { Trace } from './dataset.js'
 import { turnsOf } from './observe.js'
@@ -12,11 +12,19 @@ export interface ReplayOptions {
   readonly answers?: 'right' | 'none'
 }
 
-/**
- * Judges a trace by the whole plan, as a backtest does. A person who is asked decides correctly: denies what the
- * injection wants and approves everything else.
- */
-export function replay(trace: Trace, plan: Plan, { rewrite = null, answers = 'right' }: ReplayOptions = {}): Verdict[] {
+/** Judges a trace by the whole plan, as a backtest does. */
+export function replay(trace: Trace, plan: Plan, options: ReplayOptions = {}): Verdict[] {
+  return playTrace(trace, plan, options).map(({ decision, asked }) =>
+    decision === 'block' ? 'block' : asked ? 'ask' : 'allow',
+  )
+}
+
+/** A person who is asked decides correctly: denies what the injection wants and approves everything else. */
+export function playTrace(
+  trace: Trace,
+  plan: Plan,
+  { rewrite = null, answers = 'right' }: ReplayOptions = {},
+): CallComparison[] {
   const turns = turnsOf(trace)
   const session = {
     user: [trace.user],
@@ -32,10 +40,9 @@ export function replay(trace: Trace, plan: Plan, { rewrite = null, answers = 'ri
       }),
     ),
   }
-  const verdicts = backtestSession(session, {
+  return backtestSession(session, {
     plan,
     unmatchedPolicy: 'block',
     approve: ({ turn, call }) => answers === 'none' || turns[turn]?.calls[call]?.labels.injected === undefined,
   })
-  return verdicts.map(({ decision, asked }) => (decision === 'block' ? 'block' : asked ? 'ask' : 'allow'))
 }
