@@ -87,6 +87,7 @@ describe.skipIf(trouble !== null)(
         'on-call',
         'issue_refund',
         'Ben Ode',
+        'https://hooks.northwind.example/countersign',
       ]
       for (const path of [
         '/',
@@ -101,6 +102,7 @@ describe.skipIf(trouble !== null)(
         `/questions/${QUESTIONS.two}`,
         '/questions/batch?rule=issue_refund%230',
         '/questions/statistics',
+        '/webhooks',
       ]) {
         const endless = `\u202e${'W'.repeat(120)}\u2066`
         server().use(renamed(dashboardFixtures(new Date()), names, endless))

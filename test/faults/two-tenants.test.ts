@@ -52,8 +52,8 @@ async function theirQuestion(): Promise<string> {
   return id
 }
 
-/** A member of the other tenant who is signed in, and somebody who is invited. */
-async function theirPeople(): Promise<Record<'user_id' | 'sign_in_id' | 'invitation_id', string>> {
+/** A member of the other tenant who is signed in, somebody who is invited, and a webhook. */
+async function theirPeople(): Promise<Record<'user_id' | 'sign_in_id' | 'invitation_id' | 'webhook_id', string>> {
   const { tenantId, sql } = runtime
   const ids = { user_id: 'us_theirs', sign_in_id: 'rt_theirs', invitation_id: 'inv_theirs' }
   await sql`
@@ -66,7 +66,10 @@ async function theirPeople(): Promise<Record<'user_id' | 'sign_in_id' | 'invitat
     insert into invitations (tenant_id, invitation_id, email, email_key, role, groups, invited_by, created_at, expires_at)
     values (${tenantId}, ${ids.invitation_id}, 'guest@example.test', 'guest@example.test', 'viewer', '{}', 'operator', now(),
       now() + interval '1 day')`
-  return ids
+  const webhook_id = 'whk_theirs'
+  await sql`
+    insert into webhooks (tenant_id, webhook_id, url, secret) values (${tenantId}, ${webhook_id}, 'https://theirs.example.test/', 'sealed')`
+  return { ...ids, webhook_id }
 }
 
 const routes = (Object.entries(ROUTES) as [RouteName, Route][]).filter(
@@ -117,6 +120,8 @@ describe("another tenant's ids in the path", () => {
     expect([...kept]).toEqual([{ state: 'draft', revokedAt: null }])
     const asked = await runtime.sql`select state, card_no from questions where question_id = ${theirs.question_id!}`
     expect([...asked]).toEqual([{ state: 'waiting', cardNo: 1 }])
+    const hooks = await runtime.sql`select disabled_at, secret from webhooks where webhook_id = ${theirs.webhook_id!}`
+    expect([...hooks]).toEqual([{ disabledAt: null, secret: 'sealed' }])
   })
 })
 

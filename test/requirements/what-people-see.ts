@@ -81,6 +81,8 @@ export const whatPeopleSee = {
   'people.questions.journey':
     'What an agent asks is answered in the browser: an approved call runs once when it is proposed again, a denied one stays blocked and the model reads the note',
   'people.questions.statistics': 'A page says of each rule and person how often is asked and approved, and which rule asks more than it helps',
+  'people.webhooks':
+    'An owner adds a webhook and sees its secret once, sends a test, reads what was answered to messages, rolls the secret, disables and removes it; others do not see the page',
   'people.audit.filtered': 'The page of the audit trail is filtered by who, what and when, and says how people were signed in',
   'people.audit.csv': 'The audit trail is downloaded as a CSV file of everything that the filter lets through',
   'people.audit.no-formulas': 'No cell of that file is run as a formula by a spreadsheet',

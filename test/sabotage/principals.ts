@@ -40,7 +40,7 @@ export const principalSabotages: Bugs = {
       to: 'atMost(LIMITS.issuerKeysSeconds * 2, jwksUri)',
     },
   ],
-  'packages/server/src/base/outbound/read-json.ts': [
+  'packages/server/src/base/outbound/checked-request.ts': [
     { breaks: 'auth.principal.keys-address', from: 'if (isIP(host) !== 0) accept(host)', to: '' },
     {
       breaks: 'auth.principal.keys-address',

@@ -85,6 +85,61 @@ export const questionSabotages: Bugs = {
       from: "u.role in ('approver', 'owner') and u.role_since <= q.card_at",
       to: "u.role in ('approver', 'owner')",
     },
+    {
+      breaks: 'webhook.events',
+      from: "state === 'expired' || state === 'withdrawn'",
+      to: "state === 'expired'",
+    },
+  ],
+  'packages/server/src/webhooks/message.ts': [
+    { breaks: 'webhook.signed', from: '`${id}.${timestamp}.${body}`', to: '`${id}.${body}`' },
+    {
+      breaks: 'webhook.secret',
+      from: 'return old === null ? [secret] : [secret, old]',
+      to: 'return [secret]',
+    },
+  ],
+  'packages/server/src/webhooks/send-webhooks.ts': [
+    { breaks: 'webhook.retried', from: 'attempts >= LIMITS.webhookTries', to: 'attempts > LIMITS.webhookTries' },
+    { breaks: 'webhook.disabled', from: 'if (why !== null) await', to: 'if (status === GONE) await' },
+    { breaks: 'webhook.addresses', from: 'status >= 200 && status < 300', to: 'status >= 200 && status < 400' },
+  ],
+  'packages/server/src/store/questions/webhook-messages.ts': [
+    {
+      breaks: 'webhook.once-known',
+      from: 'update deliveries d set attempts = d.attempts + 1,\n      next_at =',
+      to: 'update deliveries d set attempts = d.attempts + 1,\n      next_at = null, created_at =',
+    },
+    {
+      breaks: 'webhook.retried',
+      from: 'd.recipient = ${webhookId} and d.next_at < ${until}',
+      to: 'd.recipient = ${webhookId} and false',
+    },
+  ],
+  'packages/server/src/store/questions/deliveries.ts': [
+    { breaks: 'question.notices-together', from: 'count(distinct d.sent_at)', to: 'count(d.sent_at)' },
+    { breaks: 'question.notices-together', from: 'sent.mails < LIMITS.noticeMailsPerHour', to: 'true' },
+  ],
+  'packages/server/src/store/questions/outbox.ts': [
+    { breaks: 'webhook.signed', from: "where r.rule ~ '#([0-9]+|risk)$'", to: '' },
+    { breaks: 'webhook.disabled', from: ' and w.disabled_at is null', to: '' },
+  ],
+  'packages/server/src/base/crypto/sealed-secrets.ts': [
+    {
+      breaks: 'webhook.secret',
+      from: 'decipher.setAAD(Buffer.from(place))',
+      to: "decipher.setAAD(Buffer.from(place.replace('other', 'webhooks')))",
+    },
+  ],
+  'packages/server/src/base/outbound/checked-request.ts': [
+    {
+      breaks: 'webhook.addresses',
+      from: 'AbortSignal.timeout(timeoutMs)',
+      to: 'AbortSignal.timeout(timeoutMs + 5_000)',
+    },
+  ],
+  'packages/server/src/webhooks/change-webhooks.ts': [
+    { breaks: 'webhook.owners', from: '>= LIMITS.webhooksPerTenant', to: '> LIMITS.webhooksPerTenant' },
   ],
 }
 

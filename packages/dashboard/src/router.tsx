@@ -138,6 +138,11 @@ export function newRouter(queries: QueryClient) {
     }),
     createRoute({
       ...inside,
+      path: '/webhooks',
+      component: lazyRouteComponent(() => pageCode(() => import('./pages/webhooks.js')), 'WebhooksPage'),
+    }),
+    createRoute({
+      ...inside,
       path: '/limits',
       component: lazyRouteComponent(() => pageCode(() => import('./pages/limits.js')), 'LimitsPage'),
     }),

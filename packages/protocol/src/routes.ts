@@ -6,6 +6,7 @@ import { dashboardRoutes } from './dashboard/dashboard.js'
 import { sessionRowSchema, sessionsQuery } from './dashboard/dashboard-sessions.js'
 import { memberRoutes } from './dashboard/members.js'
 import { questionRoutes } from './dashboard/questions.js'
+import { webhookRoutes } from './dashboard/webhooks.js'
 import { governanceRoutes } from './governance/governance.js'
 import * as run from './governance/run.js'
 import { toolPinRoutes } from './governance/tool-pins.js'
@@ -404,6 +405,7 @@ export const ROUTES = {
   ...accountRoutes,
   ...memberRoutes,
   ...questionRoutes,
+  ...webhookRoutes,
   ...dashboardRoutes,
 } as const satisfies Record<string, Route>
 export type Routes = typeof ROUTES

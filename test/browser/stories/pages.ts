@@ -157,6 +157,22 @@ export const PAGES: readonly PageCase[] = [
   { name: 'batch-empty', path: '/questions/batch?rule=pay%239' },
   { name: 'statistics', path: '/questions/statistics' },
   { name: 'statistics-empty', path: '/questions/statistics', options: { empty: true } },
+  { name: 'webhooks', path: '/webhooks' },
+  {
+    name: 'webhooks-open',
+    path: '/webhooks',
+    act: async (page) => {
+      const failing = page.getByRole('listitem', { name: /chat\.northwind/ })
+      await failing.getByRole('button', { name: 'Messages' }).click()
+      await failing.getByText('given up').waitFor()
+      await failing.getByRole('button', { name: 'Send a test' }).click()
+      await failing.getByText('The test has not arrived').waitFor()
+      await page.getByLabel('Address of a new webhook').fill('https://new.northwind.example/in')
+      await page.getByRole('button', { name: 'Add' }).click()
+      await page.getByText('whsec_').waitFor()
+    },
+  },
+  { name: 'webhooks-empty', path: '/webhooks', options: { empty: true } },
   { name: 'captures', path: '/captures' },
   {
     name: 'captures-so-far',

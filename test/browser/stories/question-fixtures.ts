@@ -2,6 +2,7 @@ import type { AnswerBody, QuestionDetail, Role } from '@countersign/protocol'
 import { Refusal } from '../../support/browser/fixture-server.js'
 import type { Fixtures } from './fixtures.js'
 import { questionStats, questionStory, type StoryParts } from './questions.js'
+import { webhookFixtures } from './webhook-fixtures.js'
 
 interface Options extends Omit<StoryParts, 'now'> {
   readonly empty: boolean
@@ -92,6 +93,7 @@ export function questionFixtures(now: Date, { empty, role, race, ...parts }: Opt
       detail.card_hash = 'f'.repeat(64)
       return detail
     },
+    ...webhookFixtures(now, empty),
     questionStats: () => (empty ? { ...stats, rules: [], people: [], waiting: 0, undelivered: 0 } : stats),
   }
 }

@@ -96,7 +96,15 @@ export function questionStory({ now, sessionId, before }: StoryParts): Map<strin
       card_hash: HASH,
       answers: [],
       deliveries: [
-        { kind: 'asked', channel: 'mail', to: 'ben@northwind.example', sent_at: at(-0.19), attempts: 1, error: null },
+        {
+          kind: 'asked',
+          channel: 'mail',
+          to: 'ben@northwind.example',
+          at: at(-0.19),
+          sent_at: at(-0.19),
+          attempts: 1,
+          error: null,
+        },
       ],
       may: {
         answer: base.state === 'waiting' && base.mine,
@@ -193,6 +201,7 @@ export function questionStory({ now, sessionId, before }: StoryParts): Map<strin
             kind: 'asked',
             channel: 'mail',
             to: 'ada@northwind.example',
+            at: at(-2),
             sent_at: null,
             attempts: 3,
             error: 'the mail server refused the connection',

@@ -253,6 +253,7 @@ test('jobs that work on what is of one tenant keep no retention waiting', () => 
     'expire-offers',
     'expire-questions',
     'send-notices',
+    'send-webhooks',
     'learning',
     'runs',
   ])

@@ -37,6 +37,24 @@ export const questions = {
     'A request that waits for an answer ends when its client leaves, and its reply only goes to a key that is in force then',
   'question.notices':
     'Those who can answer are told by mail a little later, and reminded while they have not; no mail has an argument in it, what cannot be sent is tried again, and a question of which nothing has arrived says so',
+  'question.notices-together':
+    'What is due to a member at the same time is one mail; after 20 mails within an hour there is one every 10 minutes, with all that waits',
   'question.stats':
     'How often each rule asks and each person answers is counted; a rule with 50 answers of which more than 97 % are yes is marked',
+  'webhook.signed':
+    'A message to a webhook is signed as in Standard Webhooks, over its id, its time and its body, and holds no argument, note or name of a person',
+  'webhook.events':
+    'A webhook is told that people are asked, reminded and more of them asked, that no mail could be sent, each answer, and the end of a question without one',
+  'webhook.once-known':
+    'A message arrives at least once, also when the answer to it or the process is lost, and has the same id every time',
+  'webhook.retried':
+    'A message that does not arrive is tried 10 times, 1, 2, 4, … minutes apart; other messages to the webhook wait a minute, those to other webhooks do not',
+  'webhook.addresses':
+    'Messages go by https to public addresses alone unless the operator allows others; no redirect is followed, nothing of the answer but its status is read, and it is given up after 10 seconds',
+  'webhook.disabled':
+    'A webhook at which nothing has arrived for 3 days, or that answers 410, is disabled and its owners are told by mail; a disabled one is told nothing, and an owner can enable it',
+  'webhook.secret':
+    'The secret of a webhook is shown once and stored encrypted for its row; a new one signs beside the old one for 24 hours',
+  'webhook.owners':
+    'Owners add, change, test and remove up to 8 webhooks, and see the last messages; each change is in the audit trail',
 } satisfies Facts

@@ -61,6 +61,13 @@ const OWNERS: readonly RouteName[] = [
   'revokeInvitation',
   'changeMember',
   'removeMember',
+  'listWebhooks',
+  'createWebhook',
+  'changeWebhook',
+  'rollWebhookSecret',
+  'testWebhook',
+  'listWebhookDeliveries',
+  'removeWebhook',
 ]
 
 proves(
@@ -85,7 +92,7 @@ proves(
         cells += 1
       }
     }
-    expect([names.length, cells]).toEqual([50, 150])
+    expect([names.length, cells]).toEqual([57, 171])
   },
 )
 

@@ -34,12 +34,12 @@ export const pay = (amount: number): ToolUse[] => [{ name: 'pay', args: { amount
 export const params = (question_id: string) => ({ question_id })
 
 /** Two instances, and a tenant with people who answer questions. */
-export async function withAsking() {
+export async function withAsking(config: Readonly<Record<string, string>> = {}) {
   const mailbox = createMailbox()
   const { runtime } = await withRuntime({
     mailer: mailbox,
     instances: 2,
-    config: { COUNTERSIGN_DEFAULT_QUOTA: 'scale', COUNTERSIGN_TRUSTED_PROXIES: '127.0.0.1' },
+    config: { COUNTERSIGN_DEFAULT_QUOTA: 'scale', COUNTERSIGN_TRUSTED_PROXIES: '127.0.0.1', ...config },
   })
   const { parts } = runtime.instances[0]
 

@@ -79,4 +79,5 @@ export const PERSONS_BODIES: Readonly<Partial<Record<RouteName, unknown>>> = {
   killWorkflowByPerson: { reason: 'enough' },
   addLabelByPerson: { label: 'tainted' },
   changeMember: { role: 'viewer' },
+  changeWebhook: { disabled: true },
 }

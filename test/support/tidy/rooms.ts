@@ -67,6 +67,7 @@ export const ROOMS: Rooms = {
     'packs',
     'workflows',
     'questions',
+    'webhooks',
     'sessions',
     'governance',
     'runs',

@@ -95,6 +95,13 @@ const CALLS = {
   answerQuestions: ['POST', '/api/dashboard/questions/answers', 'approver'],
   askAgain: ['POST', '/api/dashboard/questions/:question_id/ask-again', 'owner'],
   questionStats: ['GET', '/api/dashboard/question-stats'],
+  listWebhooks: ['GET', '/api/dashboard/webhooks', 'owner'],
+  createWebhook: ['POST', '/api/dashboard/webhooks', 'owner'],
+  changeWebhook: ['POST', '/api/dashboard/webhooks/:webhook_id', 'owner'],
+  rollWebhookSecret: ['POST', '/api/dashboard/webhooks/:webhook_id/roll', 'owner'],
+  testWebhook: ['POST', '/api/dashboard/webhooks/:webhook_id/test', 'owner'],
+  listWebhookDeliveries: ['GET', '/api/dashboard/webhooks/:webhook_id/deliveries', 'owner'],
+  removeWebhook: ['POST', '/api/dashboard/webhooks/:webhook_id/remove', 'owner'],
 } as const satisfies { [N in RouteName]?: RowOf<Routes[N]> }
 
 type RowOf<R extends Route> = R extends { role: 'approver' | 'owner' }

@@ -32,6 +32,8 @@ const TONES: Partial<Record<AuditEntry['action'], Tone>> = {
   member_changed: 'accent',
   member_disabled: 'warn',
   member_removed: 'warn',
+  webhook_disabled: 'warn',
+  webhook_removed: 'warn',
 }
 
 /** What was done, in words. */
@@ -75,6 +77,12 @@ export const ACTIONS: Record<AuditEntry['action'], string> = {
   question_approved: 'Question approved',
   question_denied: 'Question denied',
   question_asked_again: 'Question put again',
+  webhook_added: 'Webhook added',
+  webhook_changed: 'Webhook address changed',
+  webhook_secret_rolled: 'Webhook secret rolled',
+  webhook_disabled: 'Webhook disabled',
+  webhook_enabled: 'Webhook enabled',
+  webhook_removed: 'Webhook removed',
 }
 
 const ACTION_OPTIONS = [

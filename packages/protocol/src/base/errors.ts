@@ -234,6 +234,11 @@ export const ERRORS = {
     title: 'the plan asks people, and this session stores no arguments to show them',
     fix: "use capture_level 'redacted' or 'full', or a plan without `ask`",
   },
+  WEBHOOK_LIMIT: {
+    status: 409,
+    title: 'the tenant has reached its limit of webhooks',
+    fix: 'remove one that is no longer used',
+  },
   HANDOFF_STATE: {
     status: 409,
     title: 'the handoff is not in a state that allows this',

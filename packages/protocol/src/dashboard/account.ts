@@ -176,6 +176,12 @@ export const AUDIT_ACTIONS = [
   'question_approved',
   'question_denied',
   'question_asked_again',
+  'webhook_added',
+  'webhook_changed',
+  'webhook_secret_rolled',
+  'webhook_disabled',
+  'webhook_enabled',
+  'webhook_removed',
 ] as const
 /**
  * `subject`: only what was done to one session, workflow, plan, run, key or member. `who`: the address of a person, `operator`,

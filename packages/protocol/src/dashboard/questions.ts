@@ -68,9 +68,11 @@ export const questionAnswerSchema = z.strictObject({
   at: timeSchema,
 })
 export const questionDeliverySchema = z.strictObject({
-  kind: z.enum(['asked', 'reminder', 'escalation']),
-  channel: z.enum(['mail']),
+  kind: z.enum(['asked', 'reminder', 'escalation', 'undelivered', 'answered', 'ended']),
+  channel: z.enum(['mail', 'webhook']),
+  /** An address; of a webhook only its host. */
   to: z.string().nullable(),
+  at: timeSchema,
   sent_at: timeSchema.nullable(),
   attempts: z.int(),
   error: z.string().nullable(),

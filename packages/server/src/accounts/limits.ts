@@ -30,6 +30,8 @@ const ACCOUNT_LIMITS = {
   password_change: { capacity: 10, fillSeconds: 900 },
   /** Answers of one member to questions. */
   answers: { capacity: LIMITS.answersPerMinutePerMember, fillSeconds: 60 },
+  /** Tests of webhooks of one tenant: each lets the service ask an address that a person named. */
+  webhook_tests: { capacity: 10, fillSeconds: 60 },
   /** Two for each sign-in at a provider, and a company may come from one address. */
   oidc_ip: { capacity: 600, fillSeconds: 900 },
   token_ip: { capacity: 30, fillSeconds: 900 },

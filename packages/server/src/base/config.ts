@@ -218,6 +218,13 @@ export const SETTINGS = {
     help: "read the keys of principal tokens' issuers also from private addresses, and by http on this machine: on or off",
     parse: onOff,
   }),
+  allowLocalWebhooks: setting({
+    env: 'COUNTERSIGN_ALLOW_LOCAL_WEBHOOKS',
+    flag: 'allow-local-webhooks',
+    default: 'off',
+    help: 'send webhooks also to private addresses, and by http to this machine: on or off',
+    parse: onOff,
+  }),
   demo: setting({
     env: 'COUNTERSIGN_DEMO',
     flag: 'demo',

@@ -5,6 +5,7 @@ import type { DeviceTokens } from '../base/crypto/device-tokens.js'
 import type { LedgerSigner } from '../base/crypto/ledger-keys.js'
 import type { OidcFlows } from '../base/crypto/oidc-flows.js'
 import type { Passwords } from '../base/crypto/passwords.js'
+import type { SealedSecrets } from '../base/crypto/sealed-secrets.js'
 import type { Random } from '../base/crypto/secrets.js'
 import type { AccessTokens } from '../base/crypto/tokens.js'
 import type { Log } from '../base/log.js'
@@ -60,7 +61,7 @@ export interface Services {
 
 /** The public keys of the issuers of principal tokens, as they were last read from their addresses. */
 export interface IssuerKeys {
-  /** Throws `UnreadableAddress`. */
+  /** Throws `UnreachableAddress`. */
   at(jwksUri: string): Promise<PublicKeys>
   /** Reads them again for a key that is not among them: not at once if that was done lately. */
   renewed(jwksUri: string): Promise<PublicKeys>
@@ -109,6 +110,8 @@ export interface Accounts {
   readonly accessTokens: AccessTokens
   readonly deviceTokens: DeviceTokens
   readonly oidcFlows: OidcFlows
+  /** Of webhooks. */
+  readonly sealedSecrets: SealedSecrets
   readonly oidcClients: readonly OidcClient[]
   /** Cookies are Secure and bound to the host. */
   readonly secureCookies: boolean

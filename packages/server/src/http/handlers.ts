@@ -9,6 +9,7 @@ import { governanceHandlers } from '../governance/index.js'
 import { questionHandlers } from '../questions/index.js'
 import { runHandlers, runReaders } from '../runs/index.js'
 import { cycleRoutes, sessionHandlers, sessionRoutes } from '../sessions/index.js'
+import { webhookHandlers } from '../webhooks/index.js'
 import { workflowHandlers } from '../workflows/index.js'
 
 /** The function behind each route. */
@@ -23,6 +24,7 @@ export const handlers = {
   ...workflowHandlers,
   ...dashboardHandlers,
   ...questionHandlers,
+  ...webhookHandlers,
 } satisfies Handlers
 
 /** Routes whose path names a session that they need: whether it is still as it is known is asked together with the key. */

@@ -3,6 +3,7 @@ import type { Config } from '../base/config.js'
 import { createDeviceTokens } from '../base/crypto/device-tokens.js'
 import { createOidcFlows } from '../base/crypto/oidc-flows.js'
 import { createPasswords } from '../base/crypto/passwords.js'
+import { createSealedSecrets } from '../base/crypto/sealed-secrets.js'
 import type { Random } from '../base/crypto/secrets.js'
 import { storedSigningKeys } from '../base/crypto/signing-keys.js'
 import { createAccessTokens } from '../base/crypto/tokens.js'
@@ -37,6 +38,7 @@ export function createAccounts(parts: AccountParts): Accounts {
     deviceTokens: createDeviceTokens(signingKeys, parts.random),
     secureCookies: config.mode === 'production' || (config.publicUrl?.startsWith('https://') ?? false),
     oidcFlows: createOidcFlows(signingKeys),
+    sealedSecrets: createSealedSecrets(signingKeys, parts.random),
     oidcClients: (config.oidcProviders ?? []).map(createOidcClient),
     mail: startMailWorker({ ...parts, mailer }),
     mailDelivery: mailer.delivery,

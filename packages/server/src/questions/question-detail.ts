@@ -11,7 +11,7 @@ import { findQuestion, listAnswers, loadAnswerer, type StoredQuestion } from '..
 import { loadSession } from '../store/sessions/sessions.js'
 import { isOne } from './people.js'
 import { surroundingsOf } from './surroundings.js'
-import { questionRow } from './views.js'
+import { kindOf, questionRow } from './views.js'
 
 /** Everything that a page about one question shows. Null: the tenant has no such question. */
 export async function questionDetail(ctx: UserContext, questionId: string): Promise<QuestionDetail | null> {
@@ -42,10 +42,12 @@ export async function questionDetail(ctx: UserContext, questionId: string): Prom
       edited,
       at: at.toISOString(),
     })),
-    deliveries: deliveries.map(({ kind, channel, recipient, sentAt, attempts, error }) => ({
+    deliveries: deliveries.map(({ kind, channel, recipient, createdAt, sentAt, attempts, error }) => ({
       kind: kindOf(kind),
       channel,
-      to: recipient,
+      // The rest of a webhook's address may be a secret.
+      to: recipient !== null && channel === 'webhook' ? new URL(recipient).host : recipient,
+      at: createdAt.toISOString(),
       sent_at: sentAt?.toISOString() ?? null,
       attempts,
       error,
@@ -60,11 +62,6 @@ export async function questionDetail(ctx: UserContext, questionId: string): Prom
     ...(await surroundingsOf(ctx, fixed, question)),
     remaining: remainingOf(limits, head.state, now.getTime()),
   }
-}
-
-function kindOf(kind: string): QuestionDetail['deliveries'][number]['kind'] {
-  const [name] = kind.split('-')
-  return name === 'reminder' || name === 'escalation' ? name : 'asked'
 }
 
 /** Why the reader cannot answer, as a sentence. */

@@ -1,4 +1,4 @@
-import type { QuestionRow, SessionQuestion } from '@countersign/protocol'
+import type { QuestionDetail, QuestionRow, SessionQuestion } from '@countersign/protocol'
 import type { Services } from '../context/context.js'
 import type { StoredAnswer, StoredQuestion } from '../store/questions/questions.js'
 
@@ -26,8 +26,14 @@ export const questionRow = (question: StoredQuestion): QuestionRow => ({
   delivered: question.delivered,
 })
 
-export const questionUrl = ({ publicUrl }: Pick<Services, 'publicUrl'>, questionId: string): string =>
-  `${publicUrl().replace(/\/$/, '')}/questions/${questionId}`
+/** What a notice is about, without what makes it the only one of its kind. */
+export const kindOf = (kind: string): NoticeKind => kind.split('-')[0] as NoticeKind
+
+export type NoticeKind = QuestionDetail['deliveries'][number]['kind']
+
+/** The page of a question; null: of all. */
+export const questionUrl = ({ publicUrl }: Pick<Services, 'publicUrl'>, questionId: string | null): string =>
+  `${publicUrl().replace(/\/$/, '')}/questions${questionId === null ? '' : `/${questionId}`}`
 
 /** A question as the program of its session sees it. `answers`: to it, oldest first. */
 export function sessionQuestion(

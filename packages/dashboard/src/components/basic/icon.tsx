@@ -13,6 +13,7 @@ const PATHS = {
   audit: 'M12 8v5l3 2M12 21a9 9 0 1 0-9-9M3 5v7h7',
   limits: 'M4 18a8 8 0 1 1 16 0M12 18l4-6',
   questions: 'M12 21a9 9 0 1 0 0-18 9 9 0 0 0 0 18zM9.6 9.4a2.5 2.5 0 1 1 3.6 2.3c-.8.4-1.2.9-1.2 1.8M12 16.8h.01',
+  webhooks: 'M4 12h9M10 8l4 4-4 4M14 5h5v14h-5',
   menu: 'M4 7h16M4 12h16M4 17h16',
   close: 'M6 6l12 12M18 6L6 18',
   copy: 'M9 9h10v11H9zM5 15V4h10',

@@ -37,6 +37,7 @@ const SECTIONS = [
     links: [
       { to: '/members', icon: 'members', label: 'Members', shows: 'listMembers' },
       { to: '/keys', icon: 'keys', label: 'API keys', shows: 'listKeys' },
+      { to: '/webhooks', icon: 'webhooks', label: 'Webhooks', shows: 'listWebhooks' },
       { to: '/audit', icon: 'audit', label: 'Audit trail', shows: 'listAudit' },
       { to: '/limits', icon: 'limits', label: 'Limits and usage' },
     ],

@@ -82,7 +82,14 @@ function Answers({ detail: { answers, card, question } }: { detail: QuestionDeta
   )
 }
 
-const KINDS = { asked: 'Asked', reminder: 'Reminder', escalation: 'Asked as well' } as const
+const KINDS = {
+  asked: 'Asked',
+  reminder: 'Reminder',
+  escalation: 'Asked as well',
+  undelivered: 'No mail sent',
+  answered: 'Answered',
+  ended: 'Ended',
+} as const
 
 function Deliveries({ detail: { deliveries, question } }: { detail: QuestionDetail }) {
   if (deliveries.length === 0) {
@@ -98,8 +105,8 @@ function Deliveries({ detail: { deliveries, question } }: { detail: QuestionDeta
         <p className="form-problem">No notice has arrived. People see the question only if they look here.</p>
       )}
       <ul className="rows notices">
-        {deliveries.map(({ kind, channel, to, sent_at, attempts, error }) => (
-          <li key={`${kind} ${channel} ${to}`}>
+        {deliveries.map(({ kind, channel, to, sent_at, attempts, error, at }) => (
+          <li key={`${at} ${kind} ${channel} ${to}`}>
             <span>
               {KINDS[kind]}, by {channel}
               {to === null ? '' : ' to '}

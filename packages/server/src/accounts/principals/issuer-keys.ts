@@ -2,7 +2,8 @@ import { LIMITS } from '@countersign/protocol'
 import { createLocalJWKSet, type JSONWebKeySet } from 'jose'
 import { z } from 'zod'
 import type { Cache } from '../../base/memories.js'
-import { readJson, UnreadableAddress } from '../../base/outbound/read-json.js'
+import { UnreachableAddress } from '../../base/outbound/checked-request.js'
+import { readJson } from '../../base/outbound/read-json.js'
 import type { IssuerKeys, PublicKeys, Services } from '../../context/context.js'
 
 /** What is remembered of an address. */
@@ -25,7 +26,7 @@ export function createIssuerKeys(
 
   async function read(jwksUri: string): Promise<ReadKeys> {
     const found = jwksSchema.safeParse(await readJson(jwksUri, options))
-    if (!found.success) throw new UnreadableAddress('it answered something that is no JSON Web Key Set')
+    if (!found.success) throw new UnreachableAddress('it answered something that is no JSON Web Key Set')
     const keys = createLocalJWKSet(found.data as JSONWebKeySet)
     const entry = { keys, readAtMs: clock().getTime() }
     known.set(jwksUri, entry, { size: JSON.stringify(found.data).length + jwksUri.length })

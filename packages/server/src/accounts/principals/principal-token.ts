@@ -3,7 +3,7 @@ import { issuerBody, type JsonObject, LIMITS } from '@countersign/protocol'
 import { decodeJwt, errors, type JWTPayload, type JWTVerifyGetKey, jwtVerify } from 'jose'
 import { ApiError } from '../../base/api-error.js'
 import { sha256 } from '../../base/crypto/secrets.js'
-import { UnreadableAddress } from '../../base/outbound/read-json.js'
+import { UnreachableAddress } from '../../base/outbound/checked-request.js'
 import type { Context } from '../../context/context.js'
 import { inFind } from '../../context/work.js'
 import { findIssuer, type IssuerRow } from '../../store/accounts/issuers.js'
@@ -73,13 +73,13 @@ async function verify({ app }: Context, token: string, { issuer, jwksUri, ...row
       throw error
     })
   } catch (error) {
-    if (error instanceof UnreadableAddress) throw unreadable(error)
+    if (error instanceof UnreachableAddress) throw unreadable(error)
     if (error instanceof errors.JOSEError) throw tokenRefused(whyRefused(error))
     throw error
   }
 }
 
-const unreadable = ({ message }: UnreadableAddress) =>
+const unreadable = ({ message }: UnreachableAddress) =>
   new ApiError('ISSUER_UNAVAILABLE', { detail: `the keys of the issuer cannot be read: ${message}` }, RETRY_AFTER)
 
 const RETRY_AFTER = { 'retry-after': '1' }

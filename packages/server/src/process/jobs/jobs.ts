@@ -2,6 +2,8 @@ import { cursorOf, learnCaptures } from '../../captures/learn-captures.js'
 import { expireQuestions } from '../../questions/end-questions.js'
 import { judgeWaitingRun } from '../../runs/judge-run.js'
 import { countDecisions } from '../../store/dashboard/decision-counts.js'
+import { renewSecrets } from '../../webhooks/renew-secrets.js'
+import { sendDueWebhooks } from '../../webhooks/send-webhooks.js'
 import { expireOffers } from '../../workflows/expire-offers.js'
 import type { Job, SharedJob } from './job.js'
 import { RETENTIONS, retentionJob } from './retentions.js'
@@ -39,6 +41,11 @@ const expireQuestionsJob: SharedJob = {
   run: async (services) => (await expireQuestions(services)) > 0,
 }
 
+/** Beside the mails: an address that does not answer keeps no person waiting. */
+const webhooksJob: SharedJob = { name: 'send-webhooks', shared: true, ownLane: true, run: sendDueWebhooks }
+
+const secretsJob: Job = { name: 'webhook-secrets', everySeconds: 3_600, run: renewSecrets }
+
 /** Everything that is done in the background, in the order of a round. */
 export const JOBS: readonly (Job | SharedJob)[] = [
   ...RETENTIONS.map(retentionJob),
@@ -48,6 +55,8 @@ export const JOBS: readonly (Job | SharedJob)[] = [
   expireOffersJob,
   expireQuestionsJob,
   noticesJob,
+  webhooksJob,
+  secretsJob,
   learningJob,
   runsJob,
 ]

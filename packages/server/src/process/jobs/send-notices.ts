@@ -1,6 +1,13 @@
 import type { Services } from '../../context/context.js'
 import { questionUrl } from '../../questions/views.js'
-import { type DueNotice, endNotice, fanOut, noteFailure, takeDueNotice } from '../../store/questions/deliveries.js'
+import {
+  type DueNotice,
+  endNotice,
+  fanOut,
+  noteFailure,
+  noteMail,
+  takeDueNotices,
+} from '../../store/questions/deliveries.js'
 import { writeNotice } from '../mail/messages.js'
 import type { SharedJob } from './job.js'
 
@@ -9,39 +16,48 @@ const SHARE = 'notices'
 const MAX_ATTEMPTS = 10
 const retrySeconds = (attempts: number): number => 60 * 2 ** attempts
 
-/** Sends one notice of a question that is due. False when none was. */
+/** Sends what is due longest, and with it what is due to the same member. False when nothing was. */
 export async function sendDueNotice(
   services: Pick<Services, 'database' | 'log' | 'accounts' | 'publicUrl'>,
 ): Promise<boolean> {
   const { database, log } = services
-  const notice = await database.transaction(SHARE, async (tx) => {
-    const due = await takeDueNotice(tx, retrySeconds)
-    // Decided meanwhile: nobody is bothered any more.
-    if (due !== null && due.state !== 'waiting') await endNotice(tx, due, 'not needed any more')
-    else if (due?.channel === 'all') await fanOut(tx, due)
-    return due
+  const due = await database.transaction(SHARE, async (tx) => {
+    const taken = await takeDueNotices(tx, retrySeconds)
+    for (const notice of taken ?? []) {
+      // Decided meanwhile: nobody is bothered any more.
+      if (notice.state !== 'waiting') await endNotice(tx, notice, 'not needed any more')
+      else if (notice.channel === 'all') await fanOut(tx, notice)
+    }
+    return taken
   })
-  if (notice === null) return false
-  if (notice.state !== 'waiting' || notice.channel === 'all') return true
-  const named = { question_id: notice.questionId, kind: notice.kind, channel: notice.channel }
+  if (due === null) return false
+  const [first, ...others] = due.filter(({ state, channel }) => state === 'waiting' && channel === 'mail')
+  if (first === undefined) return true
+  const mail = [first, ...others] as const
+  const named = { question_id: first.questionId, kind: first.kind, notices: mail.length }
   try {
-    await send(services, notice)
-    await endNotice(database.sql, notice, null)
-    log.info(named, 'a notice of a question was sent')
+    await send(services, mail)
+    await noteMail(database.sql, mail)
+    log.info(named, 'a mail about questions was sent')
   } catch (error) {
     const reason = error instanceof Error ? error.message : String(error)
-    log.warn({ ...named, attempts: notice.attempts + 1, error }, 'a notice of a question could not be sent')
-    if (notice.attempts + 1 >= MAX_ATTEMPTS) await endNotice(database.sql, notice, reason)
-    else await noteFailure(database.sql, notice, reason)
+    log.warn({ ...named, attempts: first.attempts + 1, error }, 'a mail about questions could not be sent')
+    for (const notice of mail) {
+      if (notice.attempts + 1 >= MAX_ATTEMPTS) await endNotice(database.sql, notice, reason)
+      else await noteFailure(database.sql, notice, reason)
+    }
   }
   return true
 }
 
-async function send(services: Pick<Services, 'accounts' | 'publicUrl'>, notice: DueNotice): Promise<void> {
-  if (notice.email === null) throw new Error('the member is gone')
-  const link = questionUrl(services, notice.questionId)
-  const reference = `${notice.questionId}-${notice.kind}-${notice.recipient}`
-  await services.accounts.mail.send(notice.email, writeNotice(notice, link), reference)
+async function send(
+  services: Pick<Services, 'accounts' | 'publicUrl'>,
+  notices: readonly [DueNotice, ...DueNotice[]],
+): Promise<void> {
+  const [first] = notices
+  if (first.email === null) throw new Error('the member is gone')
+  const message = writeNotice(notices, (questionId) => questionUrl(services, questionId))
+  await services.accounts.mail.send(first.email, message, `${first.questionId}-${first.kind}-${first.recipient}`)
 }
 
 export const noticesJob: SharedJob = { name: 'send-notices', shared: true, ownLane: true, run: sendDueNotice }

@@ -53,6 +53,7 @@ export async function sendDueMail(parts: MailWorkerParts): Promise<boolean> {
       return undefined
     }
     await beginAttempt(tx, due, retryDelaySeconds(due.attempts))
+    if (due.kind === 'webhook') return due
     if (due.kind === 'invite') {
       await giveToken(tx, { ...due, hash: token.hash })
       return due

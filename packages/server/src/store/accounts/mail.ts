@@ -12,7 +12,13 @@ export type QueuedMail = {
   mailId: string
   attempts: number
   email: string
-} & ({ kind: TokenKind; userId: string } | ({ kind: 'invite' } & Invited))
+} & ({ kind: TokenKind; userId: string } | ({ kind: 'invite' } & Invited) | ({ kind: 'webhook' } & DisabledWebhook))
+
+/** What the mail about a disabled webhook says. Null: it was removed meanwhile. */
+interface DisabledWebhook {
+  webhookUrl: string | null
+  failingSince: Date | null
+}
 
 /** What the mail of an invitation says. */
 interface Invited {
@@ -46,6 +52,19 @@ export async function queueInvitation(
     values (${mail.tenantId}, ${mail.mailId}, ${mail.invitationId}, 'invite', statement_timestamp(), statement_timestamp())`
 }
 
+/** Queues a mail to each owner: the webhook was disabled. */
+export async function queueWebhookMails(
+  tx: Tx,
+  mail: { tenantId: string; mailId: string; webhookId: string },
+): Promise<void> {
+  await tx`
+    insert into mail_queue (tenant_id, mail_id, user_id, webhook_id, kind, created_at, next_attempt_at)
+    select u.tenant_id, ${mail.mailId}::text || '-' || u.user_id, u.user_id, ${mail.webhookId}, 'webhook',
+      statement_timestamp(), statement_timestamp()
+    from users u where u.tenant_id = ${mail.tenantId} and u.role = 'owner' and u.disabled_at is null
+      and u.email_verified_at is not null`
+}
+
 /** Mails that are looked at for the next one: more than there are instances that may each hold one. */
 const MOST_DUE = 50
 
@@ -65,10 +84,12 @@ export async function takeDueMail(tx: Tx): Promise<QueuedMail | undefined> {
 async function loadMail(tx: Tx, tenantId: string, mailId: string): Promise<QueuedMail | undefined> {
   const [row] = await tx<QueuedMail[]>`
     select m.tenant_id, m.mail_id, m.user_id, m.kind, m.attempts, m.invitation_id, i.invited_by,
-      coalesce(u.email, i.email) as email, t.name as tenant_name
+      coalesce(u.email, i.email) as email, t.name as tenant_name,
+      w.url as webhook_url, w.failing_since
     from mail_queue m
       join tenants t on t.tenant_id = ${tenantId}
       left join users u on u.tenant_id = ${tenantId} and u.user_id = m.user_id
+      left join webhooks w on w.tenant_id = ${tenantId} and w.webhook_id = m.webhook_id
       left join invitations i on i.tenant_id = ${tenantId} and i.invitation_id = m.invitation_id
     where m.tenant_id = ${tenantId} and m.mail_id = ${mailId}`
   return row

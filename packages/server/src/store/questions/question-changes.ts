@@ -1,6 +1,7 @@
 import type { NewQuestion, SessionState, StateQuestion } from '@countersign/engine'
 import { isLive, type LedgerBody, type QuestionCause } from '@countersign/protocol'
 import type { Fragment, Queryable } from '../../postgres/sql.js'
+import { insertNotices, tellWebhooks } from './outbox.js'
 
 /** What a change of a session stores beside its ledger of questions to people. Only under the session's lock. */
 export interface QuestionChange {
@@ -58,7 +59,17 @@ export async function writeQuestions(sql: Queryable, change: OfSession): Promise
   for (const question of questions?.asked ?? []) await insertQuestion(sql, change, question)
   if (questions?.answer !== undefined && !(await insertAnswer(sql, change, questions.answer))) throw new NotEligible()
   await followState(sql, change, questions?.card)
-  if (questions?.card !== undefined) await insertNotices(sql, change, { ...questions.card, remindAt: [] })
+  const { fixed, now } = change.session
+  if (questions?.card !== undefined) await insertNotices(sql, fixed.tenantId, { ...questions.card, remindAt: [], now })
+  if (questions?.answer !== undefined) {
+    const { questionId, seq, decision } = questions.answer
+    await tellWebhooks(sql, fixed.tenantId, { questionIds: [questionId], kind: `answered-${seq}`, decision })
+  }
+  const ended = changedOf(change.session.head.state, change.head.state).filter(
+    ({ state }) => state === 'expired' || state === 'withdrawn',
+  )
+  if (ended.length > 0)
+    await tellWebhooks(sql, fixed.tenantId, { questionIds: ended.map(({ id }) => id), kind: 'ended' })
 }
 
 async function insertQuestion(
@@ -77,33 +88,8 @@ async function insertQuestion(
       ${flow === null ? null : JSON.stringify(flow)}::text::json, ${requester}, ${fixed.principalProof}, 0,
       ${card.needed}, ${JSON.stringify(card.eligible)}::text::json, ${card.self}, 'waiting', ${now}, ${card.expires_at}::text::timestamptz
     )`
-  await insertNotices(sql, { session: { fixed, now } }, { questionId: id, card, remindAt })
+  await insertNotices(sql, fixed.tenantId, { questionId: id, card, remindAt, now })
 }
-
-async function insertNotices(
-  sql: Queryable,
-  { session: { fixed, now } }: { readonly session: Pick<OfSession['session'], 'fixed' | 'now'> },
-  { questionId, card, remindAt }: { questionId: string; card: NewQuestion['card']; remindAt: readonly string[] },
-): Promise<void> {
-  const notices = noticesOf(card, remindAt, now)
-  await sql`
-    insert into deliveries (tenant_id, question_id, kind, channel, recipient, next_at)
-    select ${fixed.tenantId}, ${questionId}, n.kind, 'all', '', n.at
-    from json_to_recordset(${JSON.stringify(notices)}::text::json) as n (kind text, at timestamptz)`
-}
-
-/** When people are told: a little later than it was asked, for who answers at once; each reminder; each further step. */
-function noticesOf({ eligible, card_no }: NewQuestion['card'], remindAt: readonly string[], now: Date) {
-  const suffix = card_no === 1 ? '' : `-card-${card_no}`
-  const steps = [...new Set(eligible.flat().map(({ from }) => from))].filter((from) => Date.parse(from) > now.getTime())
-  return [
-    { kind: `asked${suffix}`, at: new Date(now.getTime() + ASKED_AFTER_MS).toISOString() },
-    ...remindAt.map((at, index) => ({ kind: `reminder-${index}`, at })),
-    ...steps.map((at, index) => ({ kind: `escalation-${index}${suffix}`, at })),
-  ]
-}
-
-const ASKED_AFTER_MS = 15_000
 
 /**
  * Of a member `u` and a question `q`: has one role or group of each of its rules, and had it before the card; and is not

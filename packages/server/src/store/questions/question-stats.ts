@@ -68,7 +68,7 @@ export async function countWaiting(
     select count(*)::int as waiting,
       (count(*) filter (where q.asked_at < statement_timestamp() - interval '5 minutes' and not exists (
         select from deliveries d where d.tenant_id = ${tenantId} and d.question_id = q.question_id
-          and d.channel <> 'all' and d.sent_at is not null
+          and d.channel = 'mail' and d.sent_at is not null
       )))::int as undelivered
     from questions q
     where q.tenant_id = ${tenantId} and q.state = 'waiting' and q.expires_at >= statement_timestamp()`

@@ -60,10 +60,10 @@ const isMine = (sql: Queryable, tenantId: string) => sql`coalesce(
       and a.decision = 'approve'
   ), false)`
 
-/** Some notice of it has arrived, or none is needed any more. */
+/** Some mail about it was sent, or none is needed any more. Who reads a webhook is not known. */
 const isDelivered = (sql: Queryable, tenantId: string) => sql`(q.state <> 'waiting' or exists (
     select from deliveries d
-    where d.tenant_id = ${tenantId} and d.question_id = q.question_id and d.channel <> 'all' and d.sent_at is not null
+    where d.tenant_id = ${tenantId} and d.question_id = q.question_id and d.channel = 'mail' and d.sent_at is not null
   ))`
 
 /** Nobody expires a question at once: what has passed its time says so when it is read. */

@@ -118,4 +118,62 @@ describe('notices', () => {
       expect((await answer(finance, id)).status).toBe(200)
     },
   )
+
+  proves('question.notices-together', async () => {
+    const other = await team()
+    const session = await openSession(other.api, { plan, agent: 'buyer' })
+    const ask = async (amount: number) => {
+      const { decisions } = await session.decide([{ name: 'pay', args: { amount, iban: 'DE-SECRET' } }])
+      return decisions[0]?.question?.question_id ?? ''
+    }
+    const mails = () => mailbox.mails.filter(({ to }) => to === other.finance.email)
+    const due = () => runtime.sql`
+      update deliveries set next_at = clock_timestamp()
+      where next_at is not null and kind = 'asked' and tenant_id = (select tenant_id from users where user_id = ${other.owner.userId})`
+    const ids = [await ask(400), await ask(401), await ask(402)]
+    const before = mails().length
+    await due()
+    await sendAll()
+    const [together, ...more] = mails().slice(before)
+    expect(more).toEqual([])
+    expect(together?.message.subject).toMatch(/^3 calls need your answer/)
+    expect(together?.message.link).toMatch(/\/questions$/)
+    for (const text of [together?.message.text, together?.message.html]) {
+      for (const id of ids) expect(text).toContain(id)
+      expect(text).toContain('pay by the agent buyer: large payment')
+      expect(text).not.toContain('DE-SECRET')
+    }
+    // 18 more within the hour make 19: one more is sent, and then none for ten minutes.
+    await runtime.sql`
+      insert into deliveries (tenant_id, question_id, kind, channel, recipient, sent_at)
+      select tenant_id, 'Q-' || n, 'asked', 'mail', ${other.finance.userId}, clock_timestamp() - interval '1 minute' * n
+      from users, generate_series(1, 18) as n where user_id = ${other.finance.userId}`
+    await ask(403)
+    await due()
+    await sendAll()
+    expect(
+      mails()
+        .slice(before + 1)
+        .map(({ message }) => message.subject),
+    ).toEqual(['pay needs your answer · Countersign'])
+    const late = [await ask(404), await ask(405)]
+    await due()
+    await sendAll()
+    await due()
+    await sendAll()
+    expect(mails()).toHaveLength(before + 2)
+    const [waiting] = await runtime.sql<{ minutes: number; attempts: number }[]>`
+      select extract(epoch from next_at - clock_timestamp())::float8 / 60 as minutes, attempts from deliveries
+      where question_id = ${late[0] ?? ''} and channel = 'mail'`
+    expect(waiting?.attempts).toBe(0)
+    expect(waiting?.minutes).toBeGreaterThan(9.5)
+    expect(waiting?.minutes).toBeLessThanOrEqual(10)
+    await runtime.sql`
+      update deliveries set sent_at = sent_at - interval '10 minutes' where recipient = ${other.finance.userId}`
+    await due()
+    await sendAll()
+    expect(mails().slice(before + 2)).toMatchObject([
+      { message: { subject: '2 calls need your answer · Countersign' } },
+    ])
+  })
 })
