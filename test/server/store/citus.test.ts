@@ -201,7 +201,9 @@ describe.skipIf(CITUS_URL === undefined)('on Citus', () => {
     expect(await restoreBackup(file, target, { keepAccess: true })).toBe(rows)
     const restored = connect({ url: target }, { max: 1 })
     for (const table of ['sessions', 'session_events', 'receipts', 'directory', 'api_keys']) {
-      const all = (from: Sql) => from`select to_json(t)::text as row from ${from(table)} t order by 1`
+      // When a key was last used is written some time later.
+      const all = (from: Sql) =>
+        from`select (to_jsonb(t) - 'last_used_at')::text as row from ${from(table)} t order by 1`
       expect(await all(restored), table).toEqual(await all(sql))
     }
     await restored.end()
