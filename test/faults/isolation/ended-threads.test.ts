@@ -77,8 +77,9 @@ const principal = { id: 'ann' }
 interface Attempt {
   readonly session: GovernedSession
   readonly send: (by: GovernedSession) => Promise<Answer<unknown>>
-  /** What it writes, or what makes it last. */
   readonly write: RegExp
+  /** After which answer it has been written. */
+  readonly lasts: 'answer' | 'commit'
   /** What a client hears that sends it again after it was written: where to look, or what was answered. */
   readonly again: number
 }
@@ -88,16 +89,22 @@ const EVENT = /select (propose|receive)\(/i
 const ATTEMPTS: Record<string, () => Promise<Attempt>> = {
   'a proposal': async () => {
     const session = await openSession(api, { plan: planOf([CEDAR]), principal })
-    return { session, send: await proposing(session, LOOKUP), write: EVENT, again: 409 }
+    return { session, send: await proposing(session, LOOKUP), write: EVENT, lasts: 'answer', again: 409 }
   },
   receipts: async () => {
     const session = await openSession(api, { plan: planOf([CEDAR]), principal })
     const { decisions } = await session.decide([LOOKUP])
-    return { session, send: (by) => by.receipts([receiptFor(decisions[0]!)]), write: EVENT, again: 200 }
+    return {
+      session,
+      send: (by) => by.receipts([receiptFor(decisions[0]!)]),
+      write: EVENT,
+      lasts: 'answer',
+      again: 200,
+    }
   },
   'a step of a workflow': async () => {
     const session = await openWorkflow(api)
-    return { session, send: await proposing(session, lookUp('7')), write: /commit\0/i, again: 409 }
+    return { session, send: await proposing(session, lookUp('7')), write: EVENT, lasts: 'commit', again: 409 }
   },
 }
 
@@ -152,9 +159,9 @@ for (const [what, attempt] of Object.entries(ATTEMPTS)) {
       'isolation.ended',
       `${what}: the thread ${how} after it has written: it happened once, and the client learns that`,
       async () => {
-        const { session, send, write, again } = await attempt()
+        const { session, send, write, lasts, again } = await attempt()
         const before = await eventsOf(session)
-        const held = proxy.hold(write, 'answer')
+        const held = proxy.hold(write, lasts)
         const sent = send(attachSession(inThreads, session))
         await held
         await end()
