@@ -84,7 +84,7 @@ interface Attempt {
   readonly again: number
 }
 
-const EVENT = /select (propose|receive)\(/i
+const EVENT = /select (propose|receive)\w*\(/i
 
 const ATTEMPTS: Record<string, () => Promise<Attempt>> = {
   'a proposal': async () => {

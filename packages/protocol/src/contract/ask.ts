@@ -57,8 +57,8 @@ export const windowSecondsOf = ({ window }: Pick<Ask, 'window'>): number =>
   Math.max(LIMITS.askWindowMinSeconds, spanSeconds(window))
 
 /** How an answer may change an argument: a smaller number, fewer elements of a list, another of the values that are listed. */
-export const EDITS = ['lower', 'fewer', 'one_of'] as const
-export const editSchema = z.strictObject({ path: pathSchema, to: z.enum(EDITS) })
+export const editKindSchema = z.enum(['lower', 'fewer', 'one_of'])
+export const editSchema = z.strictObject({ path: pathSchema, to: editKindSchema })
 export type Edit = z.infer<typeof editSchema>
 
 /** Whom a checkpoint asks, and what of the call they may change. */
