@@ -17,7 +17,7 @@ export const questions = {
     'Where too few members can answer, or no service decides, the call is blocked and nobody is asked',
   'question.withdrawn-by-kill': 'A kill, a bypass and an erasure withdraw what waits, and no answer after them counts',
   'question.edited':
-    'Who answers may change what the asking rules name, downwards only; the plan judges the changed call at the click and when it runs, and the ledger has its hash',
+    'Who answers may change what the asking rules name, to less or to another listed value; the plan judges the changed call at the click and when it runs, and the ledger has its hash',
   'question.flow':
     'A call that is made again is judged by where its values were seen when people were asked, whatever the process that makes it knows',
   'question.verified':
@@ -44,7 +44,7 @@ export const questions = {
   'webhook.signed':
     'A message to a webhook is signed as in Standard Webhooks, over its id, its time and its body, and holds no argument, note or name of a person',
   'webhook.events':
-    'A webhook is told that people are asked, reminded and more of them asked, that no mail could be sent, each answer, and the end of a question without one',
+    'A webhook is told that people are asked, reminded and more of them asked, that no mail was sent, each answer, and the end of a question without one',
   'webhook.once-known':
     'A message arrives at least once, also when the answer to it or the process is lost, and has the same id every time',
   'webhook.retried':

@@ -321,10 +321,25 @@ proves('webhook.secret', async () => {
   expect(former.open(sealed, place.replace('webhooks', 'other'))).toBeNull()
   expect(former.open(`${sealed.slice(0, -2)}AA`, place)).toBeNull()
   await sql`update webhooks set secret = ${sealed}, old_secret = null where webhook_id = ${hook.id}`
-  await parts.database.transaction('jobs', (tx) =>
-    renewSecrets(tx, { accounts: { ...parts.accounts, sealedSecrets: renewing } }),
-  )
+  const renew = () =>
+    parts.database.transaction('jobs', (tx) =>
+      renewSecrets(tx, { accounts: { ...parts.accounts, sealedSecrets: renewing } }),
+    )
+  expect(await renew()).toBe(false)
   expect(present.open((await stored()).secret, place)).toBe(fresh)
+  // More than one round.
+  const { tenantId } = await stored()
+  for (let at = 0; at < 51; at++) {
+    const old = former.seal(fresh, `${tenantId}/webhooks/many-${at}`)
+    await sql`
+      insert into webhooks (tenant_id, webhook_id, url, secret) values (${tenantId}, ${`many-${at}`}, 'https://a.example', ${old})`
+  }
+  expect([await renew(), await renew()]).toEqual([true, false])
+  const many = await sql<{ id: string; secret: string }[]>`
+    delete from webhooks where webhook_id like 'many-%' returning webhook_id as id, secret`
+  expect(new Set(many.map(({ id, secret }) => present.open(secret, `${tenantId}/webhooks/${id}`)))).toEqual(
+    new Set([fresh]),
+  )
   // The service has neither key.
   await asked(pay(322), session)
   await sendAll()

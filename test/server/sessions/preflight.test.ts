@@ -124,7 +124,7 @@ proves(
     await session.preflight()
     const { status, problem } = await session.propose(older, [LOOKUP])
     expect([status, problem.code]).toEqual([409, 'PREPARED_REQUEST_STALE'])
-    expect(problem.detail).toContain('a newer preflight replaced this prepared request')
+    expect(problem.detail).toContain('a newer request replaced this prepared one')
   },
 )
 

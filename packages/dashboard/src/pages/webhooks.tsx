@@ -7,14 +7,14 @@ import { Empty, Loaded } from '../components/layout/states.js'
 import { AddressForm } from './webhooks/address-form.js'
 import { WebhookItem } from './webhooks/webhook-item.js'
 
-/** Addresses that are told about questions, for owners. */
+/** Addresses that are notified of questions, for owners. */
 export function WebhooksPage() {
   const webhooks = useApi('listWebhooks', {}, { pollMs: 15_000 })
   const [secret, setSecret] = useState<string | null>(null)
   return (
     <Page
       title="Webhooks"
-      lead="Addresses that are told when people are asked, reminded and have answered. A message links to the question and holds no arguments."
+      lead="Addresses that are notified when a question is asked, answered or ends, and of reminders. A message links to the question and holds no arguments."
     >
       {secret === null ? null : (
         <Panel title="The new secret" aside={<Button onClick={() => setSecret(null)}>I saved it</Button>}>

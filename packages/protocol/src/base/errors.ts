@@ -150,7 +150,7 @@ export const ERRORS = {
   },
   PREPARED_REQUEST_STALE: {
     status: 409,
-    title: 'the session changed since preflight, or a newer preflight replaced the request',
+    title: 'the session changed since preflight, or a newer prepared request replaced it',
     fix: PREFLIGHT_AGAIN,
   },
   PREPARED_REQUEST_CONSUMED: {

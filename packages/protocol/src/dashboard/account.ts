@@ -184,8 +184,8 @@ export const AUDIT_ACTIONS = [
   'webhook_removed',
 ] as const
 /**
- * `subject`: only what was done to one session, workflow, plan, run, key or member. `who`: the address of a person, `operator`,
- * `system`, or the name of a key. `from` is in the period, `to` is not.
+ * `subject`: only what was done to one session, workflow, plan, run, key, member, question or webhook. `who`: the address of a
+ * person, `operator`, `system`, or the name of a key. `from` is in the period, `to` is not.
  */
 export const auditQuery = pageQuery.extend({
   subject: z.string().min(1).max(256).optional(),

@@ -10,7 +10,7 @@ export const WEBHOOK_EVENTS = {
   'question.asked': 'people are asked about a call, or asked again with a new card',
   'question.reminded': 'a question still waits, and those who can answer are reminded',
   'question.escalated': 'a question still waits, and more people can answer it',
-  'question.undelivered': 'a question has waited for five minutes, and no mail about it could be sent',
+  'question.undelivered': 'a question has waited for five minutes, and no mail about it was sent',
   'question.answered': 'a member approved or denied; `state` says whether that decided it',
   'question.ended': 'a question expired or was withdrawn; `cause` says why',
   'webhook.test': 'an owner sent a test',
@@ -26,7 +26,7 @@ export const webhookQuestionSchema = z.strictObject({
   environment: environmentSchema.nullable(),
   tool_name: z.string(),
   rule: z.string(),
-  /** As the contract says it; null for learned rules, whose sentences may quote the call. */
+  /** As the contract says it; null for rules about sources and for learned ones, whose sentences may quote the call. */
   reason: z.string().nullable(),
   /** Where people answer. Opening it decides nothing. */
   url: z.string(),

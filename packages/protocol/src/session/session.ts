@@ -23,7 +23,6 @@ export const unmatchedPolicySchema = z.enum(['block', 'allow'])
 export type UnmatchedPolicy = z.infer<typeof unmatchedPolicySchema>
 export const gateSchema = z.enum(['reject_all', 'strip_partial', 'strip_blocked'])
 export type Gate = z.infer<typeof gateSchema>
-/** Whether a token proved who the session acts for, or its program only said so. */
 /** How it is known whom a session acts for: by a token, by its program; or by its key that it is no person. */
 export const PRINCIPAL_PROOFS = ['proven', 'as_told', 'no_person'] as const
 export const principalProofSchema = z.enum(PRINCIPAL_PROOFS)

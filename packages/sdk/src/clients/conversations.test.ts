@@ -54,6 +54,11 @@ proves('session.quote', 'what stands around a quoted text is the word of the use
   expect(seen(`Answer this mail: ${mail}`)).toEqual([])
   expect(seen(`Answer ${FOUND}: ${mail}`)).toEqual(['user'])
   expect(seen(FOUND.replace('@', `@${mail}`))).toEqual([])
+  // Of so many quotes, the newest count; this one is quoted again.
+  for (let at = 0; at < 999; at++) conversations.quoted(`text ${at}`)
+  conversations.quoted(mail)
+  conversations.quoted('one more')
+  expect(seen(`Answer this mail: ${mail}`)).toEqual([])
 })
 
 proves('guarantee.sources.refused-twice', 'what a call carried counts if it ran, and its result if it is one', () => {

@@ -92,8 +92,8 @@ export function createConversations(key: string | null = null, verdictOf: Verdic
 
   return {
     quoted: (text) => {
-      if (text.trim() === '' || newest.includes(text)) return
-      newest = [...newest, text].slice(-MEMORY.quotes)
+      if (text.trim() === '') return
+      newest = [...newest.filter((one) => one !== text), text].slice(-MEMORY.quotes)
       quotes = newest.toSorted((a, b) => b.length - a.length)
     },
     open: (request) => {

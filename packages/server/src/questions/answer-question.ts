@@ -199,8 +199,14 @@ function write(
   const isYes = decision === 'approve'
   const have = question.yes.length + (isYes ? 1 : 0)
   const state = !isYes ? 'denied' : have < question.needed ? 'waiting' : 'approved'
-  const isNobody = row.principalProof === 'no_person'
-  const relation = isNobody ? 'other' : row.requester === null ? 'unknown' : row.requester === userId ? 'self' : 'other'
+  const hasNoPerson = row.principalProof === 'no_person'
+  const relation = hasNoPerson
+    ? 'other'
+    : row.requester === null
+      ? 'unknown'
+      : row.requester === userId
+        ? 'self'
+        : 'other'
   const at = isoTime(session.now)
   const body: LedgerBody<'answered'> = {
     question_id: question.id,

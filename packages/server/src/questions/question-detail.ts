@@ -73,7 +73,7 @@ export async function whyNot(ctx: UserContext, question: StoredQuestion): Promis
   const answers = await inRead(ctx, (sql) => listAnswers(sql, tenantId, [question.questionId]))
   if (answers.some((one) => one.userId === userId && one.cardNo === question.cardNo)) return 'You have answered it.'
   if (question.self === 'never' && question.requester === userId)
-    return 'The session acts for you, and its rule wants somebody else to answer.'
+    return 'The session acts for you, and its rule requires someone else to answer.'
   const { now, member } = await inRead(ctx, (sql) => loadAnswerer(sql, tenantId, userId))
   const fits = (one: string) => member !== null && isOne({ ...member, role }, one)
   const asked = question.eligible.map((rule) => rule.map(({ role: one }) => one).join(' or ')).join(', and ')

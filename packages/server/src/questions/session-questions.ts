@@ -32,7 +32,7 @@ export async function listSessionQuestions(
   if (ctx.session === null) await loadForDecision(ctx, params.session_id)
   let version = versionOf(found)
   const waits = query.wait > 0 && query.after === version
-  // A thread for long requests has better to do than to wait.
+  // Threads never wait: they are for long requests.
   const isFull = waits && (!ctx.app.isInPlace || (waiting.get(tenantId) ?? 0) >= LIMITS.questionWaitsPerTenant)
   if (waits && !isFull) {
     const untilMs = performance.now() + query.wait * 1_000
@@ -53,7 +53,7 @@ export async function listSessionQuestions(
   return { questions: await views(ctx, found), version, retry_after: isFull ? 5 : null }
 }
 
-/** Its place is for others then. */
+/** The client has disconnected, and its slot is free for others. */
 const hasLeft = ({ request }: Context): boolean => request.http.incoming.socket.destroyed
 
 /** The key may have been revoked, or have expired, while its request waited. */

@@ -108,7 +108,7 @@ export function headWith(request: PreparedRequest, { session: { head, now }, pla
   }
 }
 
-const REPLACED = 'a newer preflight replaced this prepared request: of requests with tools, a session has one at a time'
+const REPLACED = 'a newer request replaced this prepared one: of requests with tools, a session has one at a time'
 
 /**
  * The unused request may still be used: it is not expired, bound to the current state of the session, and no

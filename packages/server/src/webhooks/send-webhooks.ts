@@ -2,6 +2,7 @@ import { LIMITS } from '@countersign/protocol'
 import { UnreachableAddress } from '../base/outbound/checked-request.js'
 import { JOBS_SHARE } from '../base/work/piece-of-work.js'
 import type { Services } from '../context/context.js'
+import { retrySeconds } from '../questions/retry.js'
 import {
   type DueMessage,
   hasFailedFor,
@@ -23,13 +24,11 @@ import { messageId, messageOf, openSecrets, postMessage, UnreadableSecret } from
 type Parts = Pick<Services, 'database' | 'log' | 'accounts' | 'publicUrl' | 'config' | 'clock' | 'random'>
 
 const SHARE = 'webhooks'
-/** Webhooks that are served at once. One that does not answer keeps its place until its time is over. */
+/** Webhooks served in one round, which ends when the slowest has answered, after 10 seconds at most. */
 const AT_ONCE = 8
 /** A webhook with more gets its next turn after others. */
 const TURN_MS = 2_000
 
-/** 1, 2, 4 … minutes apart: the last try is eight hours after the first. */
-const retrySeconds = (attempts: number): number => 60 * 2 ** attempts
 /** No other message to a webhook is tried sooner after one that failed. */
 const HOLD_SECONDS = 60
 /** The address says that it wants no more. */

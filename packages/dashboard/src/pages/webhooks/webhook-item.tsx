@@ -134,7 +134,7 @@ function Remove({ webhook, onClose }: { readonly webhook: Webhook; readonly onCl
       onConfirm={() => remove.mutate({ params: { webhook_id: webhook.webhook_id } }, { onSuccess: onClose })}
     >
       <p>
-        <Name value={webhook.url} /> is told nothing any more, also not of what waits to be sent.
+        No more messages go to <Name value={webhook.url} />, including those that wait to be sent.
       </p>
     </ConfirmDialog>
   )

@@ -8,8 +8,8 @@ export interface SealedSecrets {
   seal(secret: string, place: string): string
   /** Null when it was sealed for another place, was changed, or its key is no signing key any more. */
   open(sealed: string, place: string): string | null
-  /** What all begin with that are sealed under the first key. */
-  readonly current: string
+  /** What those begin with that are sealed under another key than the first. */
+  readonly former: readonly string[]
 }
 
 /** Seals with the first key and opens with all of them, as access tokens do. AES-256-GCM. */
@@ -23,7 +23,7 @@ export function createSealedSecrets(secrets: readonly string[], random: Random):
   const [current] = keys
   if (current === undefined) throw new Error('at least one signing key is needed')
   return {
-    current: `${current.name}.`,
+    former: keys.slice(1).map(({ name }) => `${name}.`),
     seal: (secret, place) => {
       const iv = random(IV_BYTES)
       const cipher = createCipheriv('aes-256-gcm', current.bytes, iv).setAAD(Buffer.from(place))

@@ -12,7 +12,7 @@ export interface Outbound {
   readonly timeoutMs: number
 }
 
-/** What stands at an address cannot be reached, or not be used. The message names no address that a name led to. */
+/** The address cannot be reached or must not be used. The message names no address that a name led to. */
 export class UnreachableAddress extends Error {
   override name = 'UnreachableAddress'
 }
@@ -74,7 +74,7 @@ function send(url: URL, sent: Sent, allowLocal: boolean, signal: AbortSignal): P
   })
 }
 
-/** Throws nothing: what a name leads to is handed over only if all of it may be used. */
+/** Passes on the resolved addresses only if all of them are allowed; errors go to the callback. */
 const checkedLookup =
   (accept: (address: string) => void): LookupFunction =>
   (hostname, { all }, callback) => {

@@ -1,4 +1,5 @@
 import type { Services } from '../../context/context.js'
+import { MAX_ATTEMPTS, retrySeconds } from '../../questions/retry.js'
 import { questionUrl } from '../../questions/views.js'
 import {
   type DueNotice,
@@ -12,9 +13,6 @@ import { writeNotice } from '../mail/messages.js'
 import type { SharedJob } from './job.js'
 
 const SHARE = 'notices'
-/** 1, 2, 4 … minutes apart: the last try is eight hours after the first. */
-const MAX_ATTEMPTS = 10
-const retrySeconds = (attempts: number): number => 60 * 2 ** attempts
 
 /** Sends what is due longest, and with it what is due to the same member. False when nothing was. */
 export async function sendDueNotice(
@@ -24,7 +22,7 @@ export async function sendDueNotice(
   const due = await database.transaction(SHARE, async (tx) => {
     const taken = await takeDueNotices(tx, retrySeconds)
     for (const notice of taken ?? []) {
-      // Decided meanwhile: nobody is bothered any more.
+      // Decided meanwhile: no mail is needed.
       if (notice.state !== 'waiting') await endNotice(tx, notice, 'not needed any more')
       else if (notice.channel === 'all') await fanOut(tx, notice)
     }

@@ -55,7 +55,7 @@ const disabledWebhook = (host: string, since: Date | null): Wording => ({
   path: '/webhooks',
   subject: 'A webhook was disabled',
   lines: [
-    `The webhook at ${host} was disabled${since === null ? '' : `: no message has arrived there since ${since.toISOString()}`}. People are still asked by email and in the dashboard.`,
+    `The webhook at ${host} was disabled, because messages to it failed${since === null ? '' : ` since ${since.toISOString()}`}. The audit trail says why. People are still asked by email and in the dashboard.`,
     'What happens meanwhile is not sent later. When the address answers again, send a test and enable it.',
   ],
   action: 'Look at the webhooks',

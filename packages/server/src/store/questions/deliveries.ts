@@ -112,7 +112,7 @@ export async function fanOut(tx: Tx, notice: DueNotice): Promise<void> {
     if (!(await isToldByMail(tx, notice))) await tellWebhooks(tx, tenantId, { questionIds: [questionId], kind })
   } else {
     await addMails(tx, notice)
-    // That it was asked they were told at once.
+    // Webhooks were notified when it was asked.
     if (!kind.startsWith('asked')) await tellWebhooks(tx, tenantId, { questionIds: [questionId], kind })
   }
   await endNotice(tx, notice, null)

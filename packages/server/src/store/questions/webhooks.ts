@@ -84,13 +84,11 @@ export async function disableWebhook(sql: Queryable, key: WebhookKey): Promise<b
   return rows.length === 1
 }
 
-/** False when there is none. What waits for it is not sent. */
-export async function deleteWebhook(sql: Queryable, key: WebhookKey): Promise<boolean> {
+/** What waits for it is not sent. */
+export async function deleteWebhook(sql: Queryable, key: WebhookKey): Promise<void> {
   const { tenantId, webhookId } = key
-  const rows = await sql`
-    delete from webhooks where tenant_id = ${tenantId} and webhook_id = ${webhookId} returning 1`
-  if (rows.length === 1) await endMessages(sql, key, 'the webhook was removed')
-  return rows.length === 1
+  await sql`delete from webhooks where tenant_id = ${tenantId} and webhook_id = ${webhookId}`
+  await endMessages(sql, key, 'the webhook was removed')
 }
 
 export async function endMessages(sql: Queryable, { tenantId, webhookId }: WebhookKey, error: string): Promise<void> {
@@ -101,11 +99,22 @@ export async function endMessages(sql: Queryable, { tenantId, webhookId }: Webho
 
 export interface StoredSecrets extends WebhookKey, WebhookSecrets {}
 
-/** Webhooks with a secret that is not sealed under the key of this name. */
-export function listOutdatedSecrets(sql: Queryable, current: string, limit: number): Promise<StoredSecrets[]> {
+/** Webhooks with a secret that begins like this. An old one that signs no more is left out. */
+export function listOutdatedSecrets(
+  sql: Queryable,
+  former: readonly string[],
+  limit: number,
+): Promise<StoredSecrets[]> {
   return sql<StoredSecrets[]>`
-    ${across(sql, 'outdated secrets')} select w.tenant_id, w.webhook_id, w.secret, w.old_secret from webhooks w
-    where not starts_with(w.secret, ${current}) or not starts_with(w.old_secret, ${current}) limit ${limit}`
+    ${across(sql, 'outdated secrets')}
+    select w.tenant_id, w.webhook_id, w.secret,
+      case when w.old_until > statement_timestamp() then w.old_secret end as old_secret
+    from webhooks w
+    where exists (
+      select 1 from unnest(${former}::text[]) as f (prefix)
+      where starts_with(w.secret, f.prefix) or starts_with(w.old_secret, f.prefix)
+    )
+    limit ${limit}`
 }
 
 /** The same secrets, sealed anew, unless they were changed meanwhile. */
