@@ -228,7 +228,15 @@ describe.skipIf(trouble !== null)(`questions to people${trouble === null ? '' : 
     expect(await page.getByRole('row', { name: /Ben Ode/ }).innerText()).toMatch(/231\s+98\.2%\s+7 s/)
     const tiring = page.locator('.strip', { hasText: 'send_mail#0 asks more than it helps' })
     expect(await tiring.count()).toBe(1)
-    expect(await tiring.getByRole('link').getAttribute('href')).toBe('/plans?agent=support')
+    await tiring.getByRole('button', { name: 'Draft a plan that asks less' }).click()
+    const review = tiring.getByRole('link', { name: 'Review the draft' })
+    expect(await review.getAttribute('href')).toBe('/plans/plan_asks-less')
+    expect(await tiring.innerText()).toContain(
+      'Of 206 calls that people decided, the draft would have asked about 5, including every one that was denied or changed (2).',
+    )
+    const viewer = await visit(await newPage(), '/questions/statistics', { role: 'viewer' })
+    const link = viewer.locator('.strip', { hasText: 'send_mail#0' }).getByRole('link')
+    expect(await link.getAttribute('href')).toBe('/plans?agent=support')
   })
 })
 

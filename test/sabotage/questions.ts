@@ -74,6 +74,13 @@ export const questionSabotages: Bugs = {
       to: "if (false) return fail('after",
     },
   ],
+  'packages/engine/src/backtest/ask-less.ts': [
+    {
+      breaks: 'question.ask-less',
+      from: 'numbers(true).filter((value) => value < denied)',
+      to: 'numbers(true)',
+    },
+  ],
   'packages/server/src/store/questions/question-changes.ts': [
     {
       breaks: 'question.eligible',

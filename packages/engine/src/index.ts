@@ -1,3 +1,4 @@
+export { askLess, type DecidedCall } from './backtest/ask-less.js'
 export {
   type BacktestOptions,
   backtestSession,

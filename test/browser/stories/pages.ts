@@ -155,7 +155,14 @@ export const PAGES: readonly PageCase[] = [
     },
   },
   { name: 'batch-empty', path: '/questions/batch?rule=pay%239' },
-  { name: 'statistics', path: '/questions/statistics' },
+  {
+    name: 'statistics',
+    path: '/questions/statistics',
+    act: async (page) => {
+      await page.getByRole('button', { name: 'Draft a plan that asks less' }).click()
+      await page.getByRole('link', { name: 'Review the draft' }).waitFor()
+    },
+  },
   { name: 'statistics-empty', path: '/questions/statistics', options: { empty: true } },
   { name: 'webhooks', path: '/webhooks' },
   {

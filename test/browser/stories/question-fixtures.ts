@@ -94,6 +94,19 @@ export function questionFixtures(now: Date, { empty, role, race, ...parts }: Opt
       return detail
     },
     ...webhookFixtures(now, empty),
+    draftAskingLess: ({ body }) =>
+      body?.rule === 'send_mail#0'
+        ? {
+            plan_id: 'plan_asks-less',
+            change: {
+              was: '$.recipients is above 1',
+              is: '$.recipients is above 4',
+              decided: 206,
+              denied: 2,
+              still_asked: 5,
+            },
+          }
+        : 400,
     questionStats: () => (empty ? { ...stats, rules: [], people: [], waiting: 0, undelivered: 0 } : stats),
   }
 }

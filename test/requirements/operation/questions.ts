@@ -39,6 +39,8 @@ export const questions = {
     'Those who can answer are told by mail a little later, and reminded while they have not; no mail has an argument in it, what cannot be sent is tried again, and a question of which nothing has arrived says so',
   'question.notices-together':
     'What is due to a member at the same time is one mail; after 20 mails within an hour there is one every 10 minutes, with all that waits',
+  'question.ask-less':
+    'A draft that asks less moves a bound to the furthest number that people approved, and still asks about every call that they denied or changed; of a rule that was learned it is learned anew',
   'question.stats':
     'How often each rule asks and each person answers is counted; a rule with 50 answers of which more than 97 % are yes is marked',
   'webhook.signed':

@@ -94,6 +94,7 @@ const CALLS = {
   answerQuestion: ['POST', '/api/dashboard/questions/:question_id/answer', 'approver'],
   answerQuestions: ['POST', '/api/dashboard/questions/answers', 'approver'],
   askAgain: ['POST', '/api/dashboard/questions/:question_id/ask-again', 'owner'],
+  draftAskingLess: ['POST', '/api/dashboard/plans/asking-less', 'approver'],
   questionStats: ['GET', '/api/dashboard/question-stats'],
   listWebhooks: ['GET', '/api/dashboard/webhooks', 'owner'],
   createWebhook: ['POST', '/api/dashboard/webhooks', 'owner'],

@@ -131,6 +131,25 @@ export const draftPlanBody = z.strictObject({
   alpha: z.number().gt(0).lt(1).optional(),
 })
 
+/** `rule`: as in a card, `tool#0`. */
+export const draftAskingLessBody = z.strictObject({ agent: agentSchema, rule: z.string().max(400) })
+export const draftAskingLessReply = z.strictObject({
+  plan_id: z.string(),
+  /** What of a checkpoint is changed, and what that would have done to the calls that people decided. Null: learned anew. */
+  change: z
+    .strictObject({
+      /** The condition, in words. */
+      was: z.string(),
+      is: z.string(),
+      decided: z.int(),
+      /** Denied, or changed by a person: each of them would be asked about still. */
+      denied: z.int(),
+      still_asked: z.int(),
+    })
+    .nullable(),
+})
+export type DraftAskingLess = z.infer<typeof draftAskingLessReply>
+
 /** Governance for people: learned contracts, drafts, approval, backtests. API keys may submit and compare plans. */
 export const governanceRoutes = {
   submitPlan: {
@@ -183,6 +202,14 @@ export const governanceRoutes = {
     summary: 'Create a draft plan from the learned contracts of an agent',
     body: draftPlanBody,
     reply: planDetailSchema,
+  },
+  draftAskingLess: {
+    ...change,
+    path: '/api/dashboard/plans/asking-less',
+    status: 201,
+    summary: 'Draft the plan in force with a rule that asks people about less, and still about all that they denied',
+    body: draftAskingLessBody,
+    reply: draftAskingLessReply,
   },
   loadPlan: {
     ...view,

@@ -1,7 +1,7 @@
 import type { Handlers } from '../context/context.js'
 import { approvePlan } from './approve-plan.js'
 import { diffPlan } from './diff-plan.js'
-import { draftPlan } from './draft-plan.js'
+import { draftAskingLess, draftPlan } from './draft-plan.js'
 import { editPlan } from './edit-plan.js'
 import { listContracts } from './list-contracts.js'
 import { listPlans, loadPlan } from './list-plans.js'
@@ -17,6 +17,7 @@ export const governanceHandlers = {
   diffPlan,
   listContracts,
   listPlans,
+  draftAskingLess,
   draftPlan,
   loadPlan,
   editPlan,

@@ -43,6 +43,7 @@ export const isSlow: ReadonlySet<RouteName> = new Set([
   'approveToolPin',
   'createRun',
   'diffPlan',
+  'draftAskingLess',
   'draftPlan',
   'editPlan',
   'eraseContent',

@@ -10,6 +10,7 @@ import { Freshness, Page, Panel } from '../../components/layout/page.js'
 import { Empty, Loaded } from '../../components/layout/states.js'
 import { count, percent } from '../../text/format.js'
 import './questions.css'
+import { Tiring } from './tiring.js'
 
 const DAYS = [
   { value: '7', label: '7 days' },
@@ -72,25 +73,6 @@ const Now = ({ stats: { waiting, undelivered } }: { stats: QuestionStats }) => (
 )
 
 type Rule = QuestionStats['rules'][number]
-
-/** The first thing to know: which rules to change. */
-function Tiring({ rules }: { rules: readonly Rule[] }) {
-  const tiring = rules.filter(({ tires }) => tires)
-  return tiring.map(({ rule, agent, approved_share }) => (
-    <div key={`${rule} ${agent}`} className="strip strip-warn">
-      <p>
-        <strong>
-          <Name value={rule} /> asks more than it helps.
-        </strong>{' '}
-        People approved {approved_share === null ? 'nearly all' : percent(approved_share)} of what it asked. Let it ask
-        about less, such as only larger amounts, and see in a backtest what it would have let through.
-      </p>
-      <Link to="/plans" search={agent === null ? {} : { agent }} className="button button-plain">
-        Plans of the agent
-      </Link>
-    </div>
-  ))
-}
 
 const Rules = ({ rules }: { rules: readonly Rule[] }) => (
   <Figures

@@ -1,3 +1,4 @@
+import type { Environment, JsonObject } from '@countersign/protocol'
 import type { Queryable } from '../../postgres/sql.js'
 import { daysAgo } from '../days-ago.js'
 
@@ -73,4 +74,27 @@ export async function countWaiting(
     from questions q
     where q.tenant_id = ${tenantId} and q.state = 'waiting' and q.expires_at >= statement_timestamp()`
   return row ?? { waiting: 0, undelivered: 0 }
+}
+
+/**
+ * The calls that a rule asked an agent's people about and that they decided, where their arguments are still stored; all of
+ * one environment, that of the newest. First those that were not approved as they were asked, then the newest.
+ */
+export async function listDecidedCalls(
+  sql: Queryable,
+  { tenantId, agent, rule, limit }: { tenantId: string; agent: string; rule: string; limit: number },
+): Promise<{
+  environment: Environment | null
+  decided: { readonly arguments: JsonObject; readonly approved: boolean }[]
+}> {
+  const ofRule = sql`q.tenant_id = ${tenantId} and q.agent = ${agent} and q.rule = ${rule}`
+  const [newest] = await sql<{ environment: Environment }[]>`
+    select q.environment from questions q where ${ofRule} and q.environment is not null order by q.asked_at desc limit 1`
+  if (newest === undefined) return { environment: null, decided: [] }
+  const decided = await sql<{ arguments: JsonObject; approved: boolean }[]>`
+    select q.card -> 'arguments' as arguments, q.state <> 'denied' and q.edited_hash is null as approved from questions q
+    where ${ofRule} and q.environment = ${newest.environment} and q.card is not null
+      and (q.state = 'denied' or q.usable_until is not null)
+    order by approved, q.asked_at desc limit ${limit}`
+  return { environment: newest.environment, decided }
 }
