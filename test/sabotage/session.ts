@@ -23,9 +23,12 @@ export const sessionSabotages: Bugs = {
       to: "(callId) => verdicts.of(callId)?.verdict ?? 'allow')",
     },
   ],
+  'packages/sdk/src/clients/without-texts.ts': [
+    { breaks: 'session.quote', from: '`${text.slice(at, from)}\\n`', to: 'text.slice(at, from)' },
+    { breaks: 'session.quote', from: 'at = Math.max(at, to)', to: 'if (from >= at) at = to' },
+  ],
   'packages/sdk/src/clients/conversations.ts': [
-    { breaks: 'session.quote', from: "text.replaceAll(quote, '\\n')", to: "text.replaceAll(quote, '')" },
-    { breaks: 'session.quote', from: 'b.length - a.length', to: 'a.length - b.length' },
+    { breaks: 'session.quote', from: "if (text.trim() === '') return", to: 'if (quotes.includes(text)) return' },
     {
       breaks: 'guarantee.sources.refused-twice',
       from: "if (verdict === 'allow') sawCall(",

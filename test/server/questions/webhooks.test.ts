@@ -411,3 +411,15 @@ proves('webhook.addresses', 'what can be seen of an address', async () => {
   expect(await add(owner, 'http://8.8.8.8/')).toMatch(/begins with https/)
   expect(await add(owner, 'https://169.254.169.254/')).toMatch(/expected a public address/)
 })
+
+proves('webhook.retried', 'many webhooks of one tenant do not come before those of another', async () => {
+  const team = await asking.team()
+  const good = await withWebhook(team.owner)
+  const session = await openSession(team.api, { plan: ASKING_PLAN })
+  const hooks = await Promise.all(Array.from({ length: 8 }, () => withWebhook()))
+  await asked(pay(331))
+  await session.decide(pay(300))
+  await sendDueWebhooks(parts)
+  expect(good.receiver.received).toHaveLength(1)
+  for (const hook of [...hooks, good]) await hook.remove()
+})

@@ -52,7 +52,9 @@ function checkAsk(ask: Ask, at: (string | number)[], report: Report): void {
   }
 }
 
-/** What of a call a person may change: each only in one direction, and within what the contract allows in any case. */
+const OF_THE_TEXT = /^\$\.(?:content|finish_reason)\b/
+
+/** What of a call a person may change, within what the contract allows in any case. */
 function checkEdits(
   contract: CompiledContract,
   { edit = [], count }: CheckpointAsk,
@@ -63,6 +65,10 @@ function checkEdits(
     const message = 'where several people decide, all of them decide about the same call, so none can change it'
     report([...at, 'edit'], message, 'remove `edit`, or use `count: 1`')
   }
+  if (edit.length > 0 && (contract.assertions?.output_invariants ?? []).some(({ path }) => !OF_THE_TEXT.test(path))) {
+    const message = '`output_invariants` judge the response as the model gave it, and not a call that a person changes'
+    report([...at, 'edit'], message, 'say what arguments must be in `argument_value_invariants`')
+  }
   for (const [index, one] of edit.entries()) {
     const place = [...at, 'edit', index]
     const path = preparePath(one.path, [...place, 'path'], report, { singular: 'an edit changes one value' })
@@ -70,6 +76,12 @@ function checkEdits(
     if (steps === null) continue
     if (steps.length === 0) {
       report([...place, 'path'], 'an edit changes an argument, and `$` is all of them', 'name one, such as $.amount')
+    } else if (steps.some((step) => typeof step === 'number' && step < 0)) {
+      report(
+        [...place, 'path'],
+        `${one.path} counts from the end, and so names another element where some are left out`,
+        'count from 0',
+      )
     } else if (edit.findIndex(({ path: other }) => other === one.path) < index) {
       report([...place, 'path'], `${one.path} is named twice`, 'name each argument once')
     } else if ((contract.sources ?? []).some((source) => coversSteps(sourceSteps(source.path) ?? [], steps))) {

@@ -458,6 +458,13 @@ proves(
     expect(errors([lower], {}, { count: 2 })).toEqual([expect.stringContaining('several people decide')])
     const sources = [{ path: '$.items[*]', from: ['user'] }]
     expect(errors([{ path: '$.items', to: 'fewer' }], { sources })).toEqual([expect.stringContaining('`sources` says')])
+    expect(errors([{ path: '$.items[-1].price', to: 'lower' }])).toEqual([
+      expect.stringContaining('counts from the end'),
+    ])
+    const judgedByResponse = (path: string) => ({ assertions: { output_invariants: [{ path, gte: 100 }] } })
+    for (const path of ['$.tool_calls[0].arguments.amount', '$..amount'])
+      expect(errors([lower], judgedByResponse(path))).toEqual([expect.stringContaining('as the model gave it')])
+    expect(errors([lower], judgedByResponse('$.content'))).toEqual([])
     expect(errors([{ path: '$.amount', to: 'higher' }])).toHaveLength(1)
     const inSession = compilePlan({
       contracts: [],

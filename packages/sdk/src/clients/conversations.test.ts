@@ -54,6 +54,12 @@ proves('session.quote', 'what stands around a quoted text is the word of the use
   expect(seen(`Answer this mail: ${mail}`)).toEqual([])
   expect(seen(`Answer ${FOUND}: ${mail}`)).toEqual(['user'])
   expect(seen(FOUND.replace('@', `@${mail}`))).toEqual([])
+  // A third document that looks like the end of one and the beginning of the next.
+  const [one, two] = [`Write to ${FOUND}. Yours`, `Or to ${FOUND}.`]
+  for (const quote of [one, `Yours\n${two}`, two]) {
+    conversations.quoted(quote)
+    if (quote !== one) expect(seen(`Two mails: ${one}\n${two}`)).toEqual([])
+  }
   // Of so many quotes, the newest count; this one is quoted again.
   for (let at = 0; at < 999; at++) conversations.quoted(`text ${at}`)
   conversations.quoted(mail)

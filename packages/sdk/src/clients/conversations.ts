@@ -14,6 +14,7 @@ import { boundedMap } from '../base/bounded-map.js'
 import { createIds } from '../base/create-ids.js'
 import type { JsonObject } from '../base/json-object.js'
 import type { MessageCall, MessageView, Provider, RequestView } from '../providers/provider.js'
+import { withoutTexts } from './without-texts.js'
 
 /**
  * One client serves many conversations. A request belongs to the one whose messages it extends, or whose response it
@@ -66,8 +67,6 @@ export function createConversations(key: string | null = null, verdictOf: Verdic
   const prefixes = boundedMap<string, { id: string; answered: boolean }>(MEMORY.prefixes)
   const responses = boundedMap<string, string>(MEMORY.responses)
   const conversations = boundedMap<string, Conversation>(MEMORY.conversations)
-  let newest: readonly string[] = []
-  /** The longest first: one may hold another. */
   let quotes: readonly string[] = []
   const newId = createIds()
 
@@ -84,17 +83,13 @@ export function createConversations(key: string | null = null, verdictOf: Verdic
 
   const withoutQuotes = (message: MessageView): MessageView => {
     if (message.role !== 'user' || quotes.length === 0) return message
-    let { text } = message
-    // What stood on both sides must not become one word.
-    for (const quote of quotes) text = text.replaceAll(quote, '\n')
-    return { ...message, text }
+    return { ...message, text: withoutTexts(message.text, quotes) }
   }
 
   return {
     quoted: (text) => {
       if (text.trim() === '') return
-      newest = [...newest.filter((one) => one !== text), text].slice(-MEMORY.quotes)
-      quotes = newest.toSorted((a, b) => b.length - a.length)
+      quotes = [...quotes.filter((one) => one !== text), text].slice(-MEMORY.quotes)
     },
     open: (request) => {
       // The system text often changes from call to call in one conversation.

@@ -70,6 +70,8 @@ function send(url: URL, sent: Sent, allowLocal: boolean, signal: AbortSignal): P
   return new Promise((resolve, reject) => {
     const request = (url.protocol === 'http:' ? requestHttp : requestHttps)(url, options, resolve)
     request.once('error', reject)
+    // An answer that switches protocols is neither a response nor an error.
+    request.once('close', () => reject(new UnreachableAddress('it gave no answer')))
     request.end(body)
   })
 }

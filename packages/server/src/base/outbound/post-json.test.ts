@@ -2,7 +2,7 @@ import { execFile, spawnSync } from 'node:child_process'
 import { mkdtempSync, readFileSync } from 'node:fs'
 import { createServer, type RequestListener } from 'node:http'
 import { createServer as createTlsServer } from 'node:https'
-import type { AddressInfo, Server } from 'node:net'
+import { type AddressInfo, createServer as createTcpServer, type Server } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
@@ -105,3 +105,13 @@ proves(
   },
   { skip: !isThere },
 )
+
+proves('webhook.addresses', 'an answer that switches protocols is none', async () => {
+  const switching = createTcpServer((socket) => {
+    socket.once('data', () => {
+      socket.write('HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: x\r\n\r\n')
+    })
+    socket.on('error', () => {})
+  })
+  await expect(post(`http://127.0.0.1:${await listen(switching)}/in`)).rejects.toThrow('it gave no answer')
+})

@@ -32,12 +32,22 @@ export interface Said {
   readonly decision: 'approve' | 'deny' | null
 }
 
-/** Webhooks for which something is due, those first that have waited longest. */
+/** Webhooks of one tenant in a round. */
+const PER_TENANT = 2
+
+/**
+ * Webhooks for which something is due: of each tenant the one that has waited longest, then of each the next, so that slow
+ * ones of one tenant do not fill a round.
+ */
 export function listDueWebhooks(sql: Queryable, limit: number): Promise<WebhookKey[]> {
   return sql<WebhookKey[]>`
-    ${across(sql, 'due webhooks')} select d.tenant_id, d.recipient as webhook_id, min(d.next_at) as first
-    from deliveries d where d.channel = 'webhook' and d.next_at <= statement_timestamp()
-    group by d.tenant_id, d.recipient order by first limit ${limit}`
+    ${across(sql, 'due webhooks')} select due.tenant_id, due.webhook_id from (
+      select d.tenant_id, d.recipient as webhook_id, min(d.next_at) as first,
+        row_number() over (partition by d.tenant_id order by min(d.next_at)) as place
+      from deliveries d where d.channel = 'webhook' and d.next_at <= statement_timestamp()
+      group by d.tenant_id, d.recipient
+    ) as due
+    where due.place <= ${PER_TENANT} order by due.place, due.first limit ${limit}`
 }
 
 /** The next message to a webhook that no other instance has, begun: it is due again only after a while. */
