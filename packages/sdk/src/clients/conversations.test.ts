@@ -61,9 +61,9 @@ proves('session.quote', 'what stands around a quoted text is the word of the use
     if (quote !== one) expect(seen(`Two mails: ${one}\n${two}`)).toEqual([])
   }
   // Of so many quotes, the newest count; this one is quoted again.
-  for (let at = 0; at < 999; at++) conversations.quoted(`text ${at}`)
+  for (let at = 0; at < 994; at++) conversations.quoted(`text ${at}`)
   conversations.quoted(mail)
-  conversations.quoted('one more')
+  for (let at = 0; at < 5; at++) conversations.quoted(`one more ${at}`)
   expect(seen(`Answer this mail: ${mail}`)).toEqual([])
 })
 
